@@ -1,0 +1,68 @@
+# 'make demo' and 'make test' do all their set-up; they need make and Python 3.11+ only.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SHELLFLAGS := -eu -c
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help demo demo-postgres test check mutants freeze lock clean
+
+help: ## Print this message
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo ## Analyse the standard library through the queue; DSN=... to choose a database
+	@$(BIN)/python -m tenure.demo $(if $(DSN),--dsn '$(DSN)')
+
+demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
+	@$(BIN)/python -m tenure.demo --embedded
+
+test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## Lint, type-check, prove that no frozen SQL was touched, try the wheel
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m tests.tools.lint_sql
+	@$(BIN)/python migrations/freeze.py --check
+	@$(BIN)/python -m tests.tools.check_wheel
+
+mutants: $(VENV)/.dev ## Remove one predicate at a time; the tests must notice each
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
+freeze: $(VENV)/.dev ## Copy changed SQL into a migration: make freeze REV=0002
+	@$(BIN)/python migrations/freeze.py $(REV)
+
+COMPILE = uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+lock: ## Renew py/locks/ (maintainers; needs uv)
+	$(COMPILE) --extra dev pyproject.toml -o py/locks/dev.lock
+	$(COMPILE) --extra embedded -c py/locks/dev.lock pyproject.toml -o py/locks/demo.lock
+
+clean: ## Remove the virtual environment and what was built
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("tenure needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
+	|| { rm -rf $(VENV); command -v uv >/dev/null && uv venv -q --seed --python $(PYTHON) $(VENV); } \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && echo 'python3-venv is missing: installing it' && apt-get update -qq \
+	     && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends python3-venv >/dev/null \
+	     && $(PYTHON) -m venv $(VENV); } \
+	|| { rm -rf $(VENV); echo "Python's venv module is incomplete here: sudo apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.demo: py/locks/demo.lock pyproject.toml | $(BIN)/python
+	@echo 'setting up $(VENV)'
+	@$(BIN)/python -m pip install -q --require-hashes -r py/locks/demo.lock
+	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "tenure-checkout.pth").write_text(str(pathlib.Path("py").resolve()) + "\n")'
+	@touch $@
+
+$(VENV)/.dev: py/locks/dev.lock pyproject.toml | $(BIN)/python
+	@echo 'setting up $(VENV) for development'
+	@$(BIN)/python -m pip install -q --require-hashes -r py/locks/dev.lock
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.demo
