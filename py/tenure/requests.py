@@ -1,0 +1,144 @@
+"""Whole requests, checked and put into the form that both backends store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from tenure import limits
+from tenure.codec import cut_text, dumps
+from tenure.errors import InvalidArgument
+from tenure.limits import short
+from tenure.values import Failure, Json, NewJob, Outcome, Verb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedJob:
+    """A `NewJob` that may be stored: `payload` and `meta` are JSON texts, `run_at` is UTC."""
+
+    queue: str
+    kind: str
+    payload: str | None
+    priority: int
+    run_at: datetime | None
+    delay: timedelta | None
+    max_attempts: int
+    dedup_key: str | None
+    """As given; see `limits.stored_dedup_key`."""
+    timeout: timedelta | None
+    retry_base: timedelta | None
+    retry_cap: timedelta | None
+    meta: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedOutcome:
+    """An `Outcome` that may be stored: `result` is a JSON text, the failure's texts are cut."""
+
+    job_id: int
+    token: int
+    verb: Verb
+    result: str | None
+    failure: Failure | None
+    delay: timedelta | None
+    started: bool
+
+
+def check_job(job: NewJob, at: str = "") -> CheckedJob:
+    """`job`, checked; `at` is put before the names in messages (`jobs[3].`)."""
+    if not isinstance(job, NewJob):
+        raise InvalidArgument(
+            f"{at.rstrip('.') or 'job'} is not a NewJob: {short(job)}", hint="pass NewJob(...)"
+        )
+    if job.run_at is not None and job.delay is not None:
+        raise InvalidArgument(f"{at}run_at and delay are given together", hint="pass one of them")
+    return CheckedJob(
+        queue=limits.check_name(job.queue, at + "queue"),
+        kind=limits.check_name(job.kind, at + "kind"),
+        payload=json_text(job.payload, at + "payload", limits.PAYLOAD_BYTES),
+        priority=limits.check_int(job.priority, at + "priority", 0, limits.MAX_PRIORITY),
+        run_at=None if job.run_at is None else limits.check_instant(job.run_at, at + "run_at"),
+        delay=limits.check_delay(job.delay, at + "delay"),
+        max_attempts=limits.check_int(
+            job.max_attempts, at + "max_attempts", 1, limits.MAX_ATTEMPTS
+        ),
+        dedup_key=limits.check_dedup_key(job.dedup_key, at + "dedup_key"),
+        timeout=limits.check_timeout(job.timeout, at + "timeout"),
+        retry_base=limits.check_delay(job.retry_base, at + "retry_base"),
+        retry_cap=limits.check_delay(job.retry_cap, at + "retry_cap"),
+        meta=json_text(job.meta, at + "meta", limits.META_BYTES),
+    )
+
+
+def check_jobs(jobs: Sequence[NewJob]) -> list[CheckedJob]:
+    limits.check_length(jobs, "jobs", limits.MAX_NEW_JOBS)
+    return [check_job(job, f"jobs[{i}].") for i, job in enumerate(jobs)]
+
+
+def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """The job ids and the tokens of `leases`."""
+    limits.check_length(leases, "leases", limits.MAX_LEASES)
+    job_ids = [
+        limits.check_job_id(job_id, f"leases[{i}][0]") for i, (job_id, _) in enumerate(leases)
+    ]
+    tokens = [limits.check_token(token, f"leases[{i}][1]") for i, (_, token) in enumerate(leases)]
+    return job_ids, tokens
+
+
+def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
+    limits.check_length(outcomes, "outcomes", limits.MAX_LEASES)
+    checked = [_check_outcome(outcome, f"outcomes[{i}].") for i, outcome in enumerate(outcomes)]
+    seen: set[int] = set()
+    for outcome in checked:
+        if outcome.job_id in seen:
+            raise InvalidArgument(
+                f"job {outcome.job_id} is in outcomes twice", hint="settle each job once"
+            )
+        seen.add(outcome.job_id)
+    return checked
+
+
+def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:
+    if outcome.verb not in tuple(Verb):
+        raise InvalidArgument(f"{at}verb is not known: {short(outcome.verb)}", hint=", ".join(Verb))
+    verb = Verb(outcome.verb)
+    if (outcome.failure is not None) != (verb is Verb.FAIL):
+        raise InvalidArgument(
+            f"{at}failure {'is missing' if verb is Verb.FAIL else f'is given to {verb}'}",
+            hint="fail takes one, no other verb does",
+        )
+    if outcome.result is not None and verb is not Verb.COMPLETE:
+        raise InvalidArgument(f"{at}result is given to {verb}", hint="only complete takes one")
+    if outcome.delay is not None and verb not in (Verb.FAIL, Verb.RELEASE):
+        raise InvalidArgument(f"{at}delay is given to {verb}", hint="fail and release take one")
+    return CheckedOutcome(
+        job_id=limits.check_job_id(outcome.job_id, at + "job_id"),
+        token=limits.check_token(outcome.token, at + "token"),
+        verb=verb,
+        result=json_text(outcome.result, at + "result", limits.RESULT_BYTES),
+        failure=None if outcome.failure is None else cut_failure(outcome.failure, at),
+        delay=limits.check_delay(outcome.delay, at + "delay"),
+        started=limits.check_bool(outcome.started, at + "started"),
+    )
+
+
+def cut_failure(failure: Failure, at: str = "") -> Failure:
+    """`failure` with its texts as they are stored."""
+    for name in ("error_type", "message", "traceback"):
+        text = getattr(failure, name)
+        if not isinstance(text, str) and not (text is None and name == "traceback"):
+            raise InvalidArgument(f"{at}{name} is not a str: {short(text)}", hint="pass a str")
+    return Failure(
+        error_type=cut_text(failure.error_type, limits.ERROR_TYPE_BYTES),
+        message=cut_text(failure.message, limits.MESSAGE_BYTES),
+        traceback=None
+        if failure.traceback is None
+        else cut_text(failure.traceback, limits.TRACEBACK_BYTES),
+        retryable=limits.check_bool(failure.retryable, at + "retryable"),
+    )
+
+
+def json_text(value: Json, what: str, max_bytes: int) -> str | None:
+    """The JSON text of a value; None, which is stored as nothing at all, for None."""
+    return None if value is None else dumps(value, what, max_bytes)
