@@ -79,24 +79,25 @@ def check_jobs(jobs: Sequence[NewJob]) -> list[CheckedJob]:
 def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
     """The job ids and the tokens of `leases`."""
     limits.check_length(leases, "leases", limits.MAX_LEASES)
-    job_ids = [
-        limits.check_job_id(job_id, f"leases[{i}][0]") for i, (job_id, _) in enumerate(leases)
-    ]
-    tokens = [limits.check_token(token, f"leases[{i}][1]") for i, (_, token) in enumerate(leases)]
+    job_ids, tokens = [], []
+    for i, (job_id, token) in enumerate(leases):
+        job_ids.append(limits.check_job_id(job_id, f"leases[{i}].job_id"))
+        tokens.append(limits.check_token(token, f"leases[{i}].token"))
+    _refuse_repeats(job_ids, "leases")
     return job_ids, tokens
 
 
 def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
     limits.check_length(outcomes, "outcomes", limits.MAX_LEASES)
     checked = [_check_outcome(outcome, f"outcomes[{i}].") for i, outcome in enumerate(outcomes)]
-    seen: set[int] = set()
-    for outcome in checked:
-        if outcome.job_id in seen:
-            raise InvalidArgument(
-                f"job {outcome.job_id} is in outcomes twice", hint="settle each job once"
-            )
-        seen.add(outcome.job_id)
+    _refuse_repeats([outcome.job_id for outcome in checked], "outcomes")
     return checked
+
+
+def _refuse_repeats(job_ids: list[int], what: str) -> None:
+    if len(set(job_ids)) < len(job_ids):
+        twice = next(job_id for i, job_id in enumerate(job_ids) if job_id in job_ids[:i])
+        raise InvalidArgument(f"job {twice} is in {what} twice", hint="name each job once")
 
 
 def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:

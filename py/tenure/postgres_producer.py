@@ -1,0 +1,110 @@
+"""How jobs get into PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from tenure import postgres_rows
+from tenure.limits import check_bool
+from tenure.postgres_base import Caller
+from tenure.postgres_call import iso, seconds
+from tenure.requests import CheckedJob, check_job, check_jobs
+from tenure.values import Enqueued, Json, NewJob
+
+
+class PostgresProducer(Caller):
+    """The producers' part of `PostgresControlPlane`."""
+
+    def enqueue(
+        self,
+        queue: str,
+        kind: str,
+        payload: Json = None,
+        *,
+        priority: int = 5,
+        run_at: datetime | None = None,
+        delay: timedelta | None = None,
+        max_attempts: int = 5,
+        dedup_key: str | None = None,
+        timeout: timedelta | None = None,
+        retry_base: timedelta | None = None,
+        retry_cap: timedelta | None = None,
+        meta: Json = None,
+        notify: bool = True,
+    ) -> Enqueued:
+        """Add one job, in the caller's transaction where there is one.
+
+        Raises `InvalidArgument`, nothing written. With `notify=False` nobody is woken; call
+        `wake` after the commit.
+        """
+        job = check_job(
+            NewJob(
+                queue=queue,
+                kind=kind,
+                payload=payload,
+                priority=priority,
+                run_at=run_at,
+                delay=delay,
+                max_attempts=max_attempts,
+                dedup_key=dedup_key,
+                timeout=timeout,
+                retry_base=retry_base,
+                retry_cap=retry_cap,
+                meta=meta,
+            )
+        )
+        row = self._functions.row(
+            postgres_rows.ENQUEUED,
+            "enqueue(p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb,"
+            " p_priority => %s::int, p_run_at => %s::timestamptz, p_delay => %s::interval,"
+            " p_max_attempts => %s::int, p_dedup_key => %s::text, p_timeout => %s::interval,"
+            " p_retry_base => %s::interval, p_retry_cap => %s::interval, p_meta => %s::jsonb,"
+            " p_notify => %s::bool)",
+            (
+                job.queue,
+                job.kind,
+                job.payload,
+                job.priority,
+                iso(job.run_at),
+                seconds(job.delay),
+                job.max_attempts,
+                job.dedup_key,
+                seconds(job.timeout),
+                seconds(job.retry_base),
+                seconds(job.retry_cap),
+                job.meta,
+                check_bool(notify, "notify"),
+            ),
+        )
+        return postgres_rows.enqueued(row)
+
+    def enqueue_many(self, jobs: Sequence[NewJob], *, notify: bool = True) -> list[Enqueued]:
+        """Add 1 to 10,000 jobs in one statement; the answers come in the order of `jobs`."""
+        text = "[" + ",".join(map(_job_text, check_jobs(jobs))) + "]"
+        rows = self._functions.rows(
+            "ordinal, job_id, created",
+            "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool)",
+            (text, check_bool(notify, "notify")),
+        )
+        return [postgres_rows.enqueued(row[1:]) for row in sorted(rows)]
+
+
+def _job_text(job: CheckedJob) -> str:
+    """One member of enqueue_many's array; payload and meta are JSON texts already."""
+    fields: dict[str, Any] = {
+        "queue": job.queue,
+        "kind": job.kind,
+        "priority": job.priority,
+        "run_at": iso(job.run_at),
+        "delay": seconds(job.delay),
+        "max_attempts": job.max_attempts,
+        "dedup_key": job.dedup_key,
+        "timeout": seconds(job.timeout),
+        "retry_base": seconds(job.retry_base),
+        "retry_cap": seconds(job.retry_cap),
+    }
+    text = json.dumps({k: v for k, v in fields.items() if v is not None}, ensure_ascii=False)
+    return f'{text[:-1]},"payload":{job.payload or "null"},"meta":{job.meta or "null"}}}'

@@ -1,0 +1,116 @@
+"""Rows of tenure's answers as values, one column list for each."""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from tenure.codec import loads
+from tenure.postgres_call import Row, utc
+from tenure.values import (
+    Enqueued,
+    HeldLease,
+    JobAnswer,
+    JobLease,
+    JobStatus,
+    LapsedLease,
+    LeaseRenewal,
+    QueueAnswer,
+    Renewal,
+    Settled,
+    Swept,
+    Verdict,
+)
+
+LEASE = (
+    "job_id, token, worker_id, lease_expires_at, queue, kind, payload::text, priority, attempt,"
+    " max_attempts, timeout, buffered, solo, progress::text, meta::text, created_at, last_error"
+)
+LAPSED = "job_id, worker_id, token, lease_expires_at"
+HELD = "job_id, token, lease_expires_at"
+RENEWAL = "job_id, token, outcome, lease_expires_at, cancel_requested"
+VERDICT = "job_id, token, verdict, status::text, next_attempt_at"
+SWEPT = "job_id, token, outcome, status::text, next_attempt_at"
+ENQUEUED = "job_id, created"
+JOB_ANSWER = "job_id, verdict, status::text, holder_pid"
+QUEUE_ANSWER = "queue, verdict, paused_at, holder_pid"
+
+
+def lease(row: Row) -> JobLease:
+    return JobLease(
+        job_id=row[0],
+        token=row[1],
+        worker_id=row[2],
+        lease_expires_at=row[3].astimezone(UTC),
+        queue=row[4],
+        kind=row[5],
+        payload=loads(row[6]),
+        priority=row[7],
+        attempt=row[8],
+        max_attempts=row[9],
+        timeout=row[10],
+        buffered=row[11],
+        solo=row[12],
+        progress=loads(row[13]),
+        meta=loads(row[14]),
+        created_at=row[15].astimezone(UTC),
+        last_error=row[16],
+    )
+
+
+def lapsed(row: Row) -> LapsedLease:
+    return LapsedLease(
+        job_id=row[0], worker_id=row[1], token=row[2], lease_expires_at=row[3].astimezone(UTC)
+    )
+
+
+def held(row: Row) -> HeldLease:
+    return HeldLease(job_id=row[0], token=row[1], lease_expires_at=row[2].astimezone(UTC))
+
+
+def renewal(row: Row) -> Renewal:
+    return Renewal(
+        job_id=row[0],
+        token=row[1],
+        outcome=LeaseRenewal(row[2]),
+        lease_expires_at=utc(row[3]),
+        cancel_requested=bool(row[4]),
+    )
+
+
+def settled(row: Row) -> Settled:
+    return Settled(
+        job_id=row[0],
+        token=row[1],
+        verdict=Verdict(row[2]),
+        status=None if row[3] is None else JobStatus(row[3]),
+        next_attempt_at=utc(row[4]),
+    )
+
+
+def swept(row: Row) -> Swept:
+    return Swept(
+        job_id=row[0],
+        token=row[1],
+        outcome=row[2],
+        status=JobStatus(row[3]),
+        next_attempt_at=utc(row[4]),
+    )
+
+
+def enqueued(row: Row) -> Enqueued:
+    return Enqueued(job_id=row[0], created=row[1])
+
+
+def job_answer(row: Row) -> JobAnswer:
+    return JobAnswer(
+        job_id=row[0],
+        verdict=Verdict(row[1]),
+        status=None if row[2] is None else JobStatus(row[2]),
+        holder_pid=row[3],
+    )
+
+
+def queue_answer(row: Row) -> QueueAnswer:
+    return QueueAnswer(
+        queue=row[0], verdict=Verdict(row[1]), paused_at=utc(row[2]), holder_pid=row[3]
+    )
