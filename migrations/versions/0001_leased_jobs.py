@@ -16,22 +16,6 @@ down_revision = None
 # What install.sql loads around a revision's own files: Alembic keeps the version table.
 NOT_OURS = {"prelude.sql", "version.sql"}
 
-TABLES = ("job", "job_history", "attempt", "queue", "worker", "install")
-TYPES = (
-    "lease",
-    "lapsed_lease",
-    "held_lease",
-    "renewal",
-    "job_verdict",
-    "swept",
-    "enqueued",
-    "enqueued_many",
-    "job_answer",
-    "queue_answer",
-    "due",
-    "job_status",
-)
-
 
 def upgrade() -> None:
     frozen.load(revision, *(name for name in frozen.order(revision) if name not in NOT_OURS))
@@ -40,9 +24,9 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute(f"drop view {', '.join(_named('views'))}")
-    op.execute(f"drop table {', '.join(TABLES)}")
+    op.execute(f"drop table {', '.join(frozen.created(revision, 'table'))}")
     op.execute(f"drop function {', '.join(_named('functions'))}")
-    op.execute(f"drop type {', '.join(TYPES)}")
+    op.execute(f"drop type {', '.join(frozen.created(revision, 'type'))}")
 
 
 def _named(folder: str) -> list[str]:

@@ -7,6 +7,8 @@ years later does what it did the first time.
 
 from __future__ import annotations
 
+import re
+
 from alembic import op
 
 from ._resources import migrations_root
@@ -22,6 +24,12 @@ def load(revision: str, *names: str) -> None:
 def order(revision: str) -> list[str]:
     """The files that a revision froze whole, in the order of its own install.sql."""
     return included(_read(revision, "install.sql"))
+
+
+def created(revision: str, what: str) -> list[str]:
+    """The names after each `create table` or `create type` of a frozen schema.sql."""
+    schema = _read(revision, "schema.sql")
+    return re.findall(rf"^create {what} (\w+)", schema, flags=re.MULTILINE)
 
 
 def run(sql: str) -> None:

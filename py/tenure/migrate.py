@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file
@@ -25,6 +26,9 @@ __all__ = ["downgrade", "install_script", "offline_sql", "upgrade"]
 
 OLDEST_SERVER = 150000
 
+# Alembic hands the connection to a migration through a global of its own.
+_one_thread = threading.Lock()
+
 
 def upgrade(dsn: str, *, schema: str = "tenure", revision: str = "head") -> str:
     """Bring a schema up to a revision, in one transaction; return the revision it is at now.
@@ -38,11 +42,11 @@ def upgrade(dsn: str, *, schema: str = "tenure", revision: str = "head") -> str:
     server refuses, such as missing rights. Nothing is changed then.
     """
     with _connected(dsn) as connection, _migrations() as (config, scripts):
-        _known(scripts, revision)
         _choose(connection, schema)
         _refuse_strangers(connection, scripts, schema)
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        with _known(revision):
+            command.upgrade(config, revision)
         return str(_current(connection))
 
 
@@ -54,13 +58,13 @@ def downgrade(dsn: str, *, schema: str = "tenure", revision: str) -> str | None:
     Raises as `upgrade` does.
     """
     with _connected(dsn) as connection, _migrations() as (config, scripts):
-        _known(scripts, revision)
         _choose(connection, schema)
         _refuse_strangers(connection, scripts, schema)
         if _current(connection) is None:
             raise SchemaOutdated(f"there is no tenure in schema {schema}")
         config.attributes["connection"] = connection
-        command.downgrade(config, revision)
+        with _known(revision):
+            command.downgrade(config, revision)
         current = _current(connection)
         if current is None:
             connection.exec_driver_sql("drop table alembic_version")
@@ -74,8 +78,7 @@ def offline_sql(*, schema: str = "tenure", revision: str = "head") -> str:
     InvalidArgument for a malformed schema name or an unknown revision.
     """
     script = io.StringIO()
-    with _migrations(script) as (config, scripts):
-        _known(scripts, revision)
+    with _migrations(script) as (config, _), _known(revision):
         config.attributes["prelude"] = choose_schema(schema)
         command.upgrade(config, revision, sql=True)
     return script.getvalue()
@@ -124,7 +127,7 @@ def _one_line(error: psycopg.Error) -> str:
 
 @contextmanager
 def _migrations(output: io.StringIO | None = None) -> Iterator[tuple[Config, ScriptDirectory]]:
-    with as_file(migrations_root()) as location:
+    with _one_thread, as_file(migrations_root()) as location:
         config = Config(output_buffer=output or io.StringIO())  # there is no alembic.ini
         config.set_main_option("script_location", _escaped(location))
         config.set_main_option("path_separator", "os")
@@ -135,9 +138,10 @@ def _escaped(location: Path) -> str:
     return str(location).replace("%", "%%")
 
 
-def _known(scripts: ScriptDirectory, revision: str) -> None:
+@contextmanager
+def _known(revision: str) -> Iterator[None]:
     try:
-        scripts.get_revisions(revision)
+        yield
     except CommandError:
         raise InvalidArgument(f"there is no revision {revision!r}") from None
 
