@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from tenure.errors import InvalidArgument
+from tenure.limits import short
 from tenure.values import JobStatus, Json
+
+MAX_RECORDS = 10_000
+
+SHADES = ("scheduled", "retrying")
+"""Two kinds of queued."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +97,10 @@ class Records(Protocol):
         self,
         *,
         queue: str | None = None,
-        status: JobStatus | None = None,
+        status: JobStatus | str | None = None,
         limit: int = 100,
     ) -> list[JobRecord]:
-        """The latest 1 to 10,000 jobs by id, newest first."""
+        """The latest 1 to 10,000 jobs by id, newest first; `status` may be a shade."""
         ...
 
     def attempts(self, job_id: int) -> list[AttemptRecord]:
@@ -103,3 +110,11 @@ class Records(Protocol):
     def queues(self) -> list[QueueRecord]:
         """Every queue that has a live job or a setting, by name."""
         ...
+
+
+def check_shown(status: JobStatus | str) -> str:
+    """A status or a shade to look for."""
+    known = (*JobStatus, *SHADES)
+    if status not in known:
+        raise InvalidArgument(f"status is not known: {short(status)}", hint=", ".join(known))
+    return str(status)
