@@ -28,11 +28,13 @@ _server: embedded.Server | None = None
 def pytest_configure(config: pytest.Config) -> None:
     """Start the server once, in xdist's controller; its workers inherit the variable."""
     global _server
-    if (
-        hasattr(config, "workerinput")
-        or os.environ.get("TENURE_TEST_DSN")
-        or config.option.collectonly
-    ):
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    if dsn := os.environ.get("TENURE_TEST_DSN"):
+        try:
+            psycopg.connect(dsn).close()
+        except psycopg.Error as error:
+            raise pytest.UsageError(f"TENURE_TEST_DSN: {error}") from None
         return
     _server = embedded.temporary().start()
     os.environ["TENURE_TEST_DSN"] = _server.url()

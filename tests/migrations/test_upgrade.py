@@ -12,7 +12,6 @@ import psycopg
 import pytest
 
 from migrations import freeze
-from tenure import embedded
 from tenure.errors import InvalidArgument, SchemaOutdated, ServerUnavailable
 from tenure.migrate import downgrade, offline_sql, upgrade
 from tests.migrations.schemas import left_in, rows_of
@@ -150,7 +149,10 @@ def test_an_upgrade_needs_no_right_to_create_schemas(empty_database: MakeDatabas
     dsn = empty_database("humble")
     role = f"humble_{time.monotonic_ns()}"
     with psycopg.connect(dsn, autocommit=True) as owner:
-        owner.execute(f"create role {role}")
+        try:
+            owner.execute(f"create role {role}")
+        except psycopg.errors.InsufficientPrivilege:
+            pytest.skip("the tests' own role may not create another")
         owner.execute(f"create schema tenure authorization {role}")
         owner.execute(f"grant {role} to current_user")
     try:
@@ -159,14 +161,3 @@ def test_an_upgrade_needs_no_right_to_create_schemas(empty_database: MakeDatabas
         with psycopg.connect(dsn, autocommit=True) as owner:
             owner.execute(f"drop owned by {role} cascade")
             owner.execute(f"drop role {role}")
-
-
-def test_the_server_survives_a_crash_with_what_was_migrated() -> None:
-    with embedded.temporary(embedded.DURABLE) as server:
-        upgrade(server.url())
-        server.crash()
-        assert server.pid is None
-        server.start()
-        assert rows_of(server.url(), "alembic_version") == [HEAD]
-        server.restart()
-        assert rows_of(server.url(), "alembic_version") == [HEAD]
