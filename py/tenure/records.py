@@ -71,16 +71,16 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRecord:
-    """A queue and its live jobs: each is counted once, by shade."""
+    """A queue and its live jobs; each is counted once, by shade."""
 
     queue: str
     paused_at: datetime | None
     queued: int
-    """Due, and never started."""
+    """Due, and never started or given back unstarted."""
     scheduled: int
     """Due later, and never started."""
     retrying: int
-    """Started before, and queued again."""
+    """Queued again after an attempt, due or not."""
     running: int
     oldest_due_at: datetime | None
     """The due time of the job that has waited longest; None when none is due."""
