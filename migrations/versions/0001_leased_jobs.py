@@ -24,8 +24,8 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute(f"drop view {', '.join(_named('views'))}")
-    op.execute(f"drop table {', '.join(frozen.created(revision, 'table'))}")
     op.execute(f"drop function {', '.join(_named('functions'))}")
+    op.execute(f"drop table {', '.join(frozen.created(revision, 'table'))}")
     op.execute(f"drop type {', '.join(frozen.created(revision, 'type'))}")
 
 

@@ -8,15 +8,15 @@ from psycopg import sql
 from tests.tools import databases
 
 
-def schema_of(dsn: str, schema: str = "tenure") -> str:
-    """The schema as pg_dump writes it, without the version table."""
+def schema_of(dsn: str, schema: str = "tenure") -> list[str]:
+    """The lines of the schema as pg_dump writes it, without the version table."""
     quoted = '"' + schema.replace('"', '""') + '"'
     dump = databases.client(
         "pg_dump", "--schema-only", f"--exclude-table={quoted}.alembic_version", "-d", dsn
     )
     # Every dump carries a random key on these lines.
-    lines = dump.splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("\\restrict", "\\unrestrict")))
+    random = ("\\restrict", "\\unrestrict")
+    return [line for line in dump.splitlines() if not line.startswith(random)]
 
 
 def rows_of(dsn: str, table: str, schema: str = "tenure") -> list[str]:

@@ -54,22 +54,24 @@ def _function_complaints(name: str, text: str, statements: list[Any]) -> Iterato
             return
     if [part.sval for part in function.funcname or ()] != [name]:
         yield f"its function is not named {name}, without a schema"
-    if not re.match(rf"-- {name}\((.|\n-- )*?\) -> \S", text):
+    if not re.match(rf"-- {name}\((.|\n-- )*?\)(\n-- )? +-> \S", text):
         yield f"does not begin with: -- {name}(arguments) -> type"
     clauses: tuple[Any, ...] = function.options or ()
     yield from _clause_complaints(clauses)
     if any(c.defname == "language" and c.arg.sval == "plpgsql" for c in clauses):
         try:
-            pglast.parse_plpgsql(_without_own_arrays(text))
+            pglast.parse_plpgsql(_in_known_types(text))
         except pglast.Error as error:
             yield str(error)
 
 
-def _without_own_arrays(text: str) -> str:
-    """The parser knows no type of ours, and refuses a variable that is an array of one."""
+def _in_known_types(text: str) -> str:
+    """The parser knows no type of ours: it takes each for a record, of which it has no arrays."""
     schema = (SQL / "schema.sql").read_text(encoding="utf-8")
-    own = re.findall(r"^create (?:type|table) (\w+)", schema, flags=re.MULTILINE)
-    return re.sub(rf"\b({'|'.join(own)})\[\]", "text[]", text)
+    ours = re.findall(r"^create (?:type|table) (\w+)", schema, flags=re.MULTILINE)
+    enums = re.findall(r"^create type (\w+) as enum", schema, flags=re.MULTILINE)
+    text = re.sub(rf"\b({'|'.join(ours)})\[\]", "text[]", text)
+    return re.sub(rf"\b({'|'.join(enums)})\b", "text", text)
 
 
 def _clause_complaints(clauses: tuple[Any, ...]) -> Iterator[str]:

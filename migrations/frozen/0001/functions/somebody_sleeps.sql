@@ -1,0 +1,23 @@
+-- somebody_sleeps(key) -> boolean (internal)
+--
+-- Whether a sleeper holds the shared advisory lock of a queue's key. The lock is tried and given
+-- back in one expression, so that a cancelled statement leaves nothing behind. It is not MVCC
+-- and dies with its session. A second producer that tries at the same instant is taken for a
+-- sleeper; that costs a needless notification.
+create or replace function somebody_sleeps(
+  p_key integer
+)
+  returns boolean
+  language plpgsql
+  volatile
+  security definer
+  set search_path from current
+as $$
+begin
+  return case
+    when pg_try_advisory_lock(install_key(), p_key)
+    then not pg_advisory_unlock(install_key(), p_key)
+    else true
+  end;
+end;
+$$;
