@@ -43,9 +43,9 @@ def test_what_is_accepted_comes_back_equal_and_of_the_same_types(value: Any) -> 
 
 
 @given(values)
-def test_the_text_is_compact(value: Any) -> None:
+def test_the_text_is_spaced_as_jsonb_prints_it(value: Any) -> None:
     text = dumps(value, "payload", ROOMY)
-    assert text == json.dumps(loads(text), ensure_ascii=False, separators=(",", ":"))
+    assert text == json.dumps(loads(text), ensure_ascii=False, separators=(", ", ": "))
 
 
 def _types(value: Any) -> Any:

@@ -20,13 +20,14 @@ CUT_MARK = "…"
 _JSON_HINT = "use None, bool, int, float, str, list, and dict with str keys"
 _TEXT_HINT = "replace the character"
 _AS_STR_HINT = "write it as a str"
+# Spaced as jsonb prints it, so that both backends measure a value alike.
 _encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(", ", ": ")
 ).encode
 
 
 def dumps(value: Json, what: str, max_bytes: int) -> str:
-    """The compact JSON text of `value`.
+    """The JSON text of `value`.
 
     Tuples become lists, int keys become str keys, -0.0 becomes 0.0. Raises `InvalidArgument`
     for everything that would not come back as it went in from both backends, naming the path
