@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from datetime import datetime
+from pathlib import Path
 from typing import Self
 
 from tenure import sqlite_operate
@@ -112,6 +113,11 @@ class SqliteControlPlane(SqliteProducer, SqliteLeases, SqliteEndings):
         Cheap: to be polled, and compared with earlier answers of the same thread only.
         """
         return self._file("data_version").data_version()
+
+    @property
+    def path(self) -> Path:
+        """The file, as it was given."""
+        return self._file("path").path
 
     def close(self) -> None:
         """Close the connections of all threads; a caller's connection is left alone."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -42,7 +43,7 @@ _no_fork = threading.Lock()
 class ThreadConnection(sqlite3.Connection):
     """One thread's connection; other threads touch it only to close it, while it is not in use."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.in_use = threading.Lock()
         self.is_open = True
         self.is_ready = False
@@ -76,11 +77,9 @@ class SqliteFile:
     alone = True
 
     def __init__(self, path: str | os.PathLike[str], clock: Clock) -> None:
-        self.path = os.fspath(path)
-        if not self.path or self.path == ":memory:":
-            raise InvalidArgument(
-                f"{self.path!r} is no file that threads could share", hint="pass a path"
-            )
+        if os.fspath(path) in ("", ":memory:"):
+            raise InvalidArgument(f"{path!r} is no file that threads share", hint="pass a path")
+        self.path = Path(path)
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise ServerUnavailable(
                 f"SQLite is {sqlite3.sqlite_version}", hint="tenure needs 3.37 or later"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from tenure.errors import Busy, SchemaOutdated, ServerUnavailable, TenureError
@@ -69,7 +70,7 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _BUSY
 
 
-def translated(error: sqlite3.Error, where: str) -> TenureError | None:
+def translated(error: sqlite3.Error, where: str | Path) -> TenureError | None:
     """The error as a caller can act on it; None for one that nothing here foresees."""
     code = _primary_code(error)
     if code in _BUSY:
