@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tenure import embedded
+from tenure import binaries, embedded
 from tenure.errors import ServerUnavailable
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its end")
@@ -119,14 +119,14 @@ def test_a_folder_without_binaries_is_named(
     monkeypatch.setenv("TENURE_PG_BIN", str(tmp_path))
 
     with pytest.raises(ServerUnavailable, match=f"TENURE_PG_BIN={tmp_path} holds no postgres"):
-        embedded.find_bindir()
+        binaries.find_bindir()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as somebody else")
 def test_binaries_that_the_other_user_cannot_reach_are_copied(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     hidden.mkdir(mode=0o700)
-    root = embedded.find_bindir().parent
+    root = binaries.find_bindir().parent
     shutil.copytree(root, hidden / root.parent.name / root.name, symlinks=True)
     if (libraries := root.parent.parent / f"{root.parent.name}.libs").is_dir():
         shutil.copytree(libraries, hidden / libraries.name, symlinks=True)

