@@ -34,20 +34,20 @@ begin
   if p_run_at is not null and p_delay is not null then
     perform refuse('run_at and delay are both given', 'Pass one of them.');
   end if;
-  if p_run_at > clock() + interval '10 years' then
+  if p_run_at > clock() + interval '3653 days' then
     perform refuse(format('run_at is %s', p_run_at), 'Use a time within ten years.');
   end if;
   if p_delay is not null then
-    perform check_span('delay', p_delay, '0', '10 years');
+    perform check_span('delay', p_delay, '0', '3653 days');
   end if;
   if p_timeout is not null then
-    perform check_span('timeout', p_timeout, '100 milliseconds', '10 years');
+    perform check_span('timeout', p_timeout, '100 milliseconds', '3653 days');
   end if;
   if p_retry_base is not null then
-    perform check_span('retry_base', p_retry_base, '0', '10 years');
+    perform check_span('retry_base', p_retry_base, '0', '3653 days');
   end if;
   if p_retry_cap is not null then
-    perform check_span('retry_cap', p_retry_cap, '0', '10 years');
+    perform check_span('retry_cap', p_retry_cap, '0', '3653 days');
   end if;
   if octet_length(p_dedup_key) not between 1 and 8192 then
     perform refuse(format('dedup_key is %s bytes long', octet_length(p_dedup_key)),

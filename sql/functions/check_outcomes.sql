@@ -49,7 +49,7 @@ begin
 
   perform check_json('result', a.result, 1048576)
      from unnest(p_results) as a(result) where a.result is not null;
-  perform check_span('delay', a.delay, '0', '10 years')
+  perform check_span('delay', a.delay, '0', '3653 days')
      from unnest(p_delays) as a(delay) where a.delay is not null;
 
   select a.error into v_bad from unnest(p_errors) as a(error)

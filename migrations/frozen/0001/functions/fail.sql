@@ -30,7 +30,7 @@ declare
 begin
   perform check_lease_args(p_job_id, p_worker_id, p_token);
   if p_delay is not null then
-    perform check_span('delay', p_delay, '0', '10 years');
+    perform check_span('delay', p_delay, '0', '3653 days');
   end if;
 
   select s.* into v_verdict

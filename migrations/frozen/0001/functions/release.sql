@@ -30,7 +30,7 @@ begin
   if p_started is null then
     perform refuse('started is null', 'Say whether the job was started: true or false.');
   end if;
-  perform check_span('delay', p_delay, '0', '10 years');
+  perform check_span('delay', p_delay, '0', '3653 days');
 
   select s.* into v_verdict
     from settle_jobs(p_worker_id, array[p_job_id], array[p_token], array['release'],
