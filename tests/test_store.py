@@ -63,7 +63,7 @@ def test_a_path_or_an_sqlite_url_is_a_file(target: str, path: str) -> None:
         "mysql://h/d",
         "postgresql+psycopg://h/d",
         "a=b.db",
-        "postgresql://h:port:port/d",
+        "postgresql://h/d?nonsense=1",
         "a\0.db",
         None,
         Path("jobs.db"),

@@ -71,6 +71,8 @@ class PostgresStore:
             )
         except psycopg.OperationalError as error:
             raise ServerUnavailable(f"cannot connect: {one_line(error)}") from None
+        except psycopg.ProgrammingError as error:
+            raise InvalidArgument(f"malformed DSN: {one_line(error)}") from None
         if connection.info.server_version < OLDEST_SERVER:
             version = connection.info.parameter_status("server_version")
             connection.close()
