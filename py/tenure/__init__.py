@@ -1,0 +1,86 @@
+"""Durable jobs with leases, in PostgreSQL or SQLite."""
+
+from __future__ import annotations
+
+from tenure.app import Tenure
+from tenure.control_plane import ControlPlane
+from tenure.errors import (
+    Busy,
+    CancelRequested,
+    InvalidArgument,
+    JobUnknown,
+    LeaseLost,
+    SchemaOutdated,
+    ServerUnavailable,
+    TenureError,
+    TransactionOpen,
+    WrongIsolation,
+)
+from tenure.identity import new_worker_id
+from tenure.job import Job
+from tenure.postgres import PostgresControlPlane
+from tenure.records import AttemptRecord, JobRecord, QueueRecord, Records
+from tenure.runner import WorkerRunner
+from tenure.sqlite import SqliteControlPlane
+from tenure.store import open_store
+from tenure.values import (
+    Enqueued,
+    Failure,
+    HeldLease,
+    JobAnswer,
+    JobLease,
+    JobStatus,
+    LapsedLease,
+    LeaseRenewal,
+    NewJob,
+    Outcome,
+    QueueAnswer,
+    Renewal,
+    Settled,
+    Swept,
+    Verb,
+    Verdict,
+)
+from tenure.worker import Worker
+
+__all__ = [
+    "AttemptRecord",
+    "Busy",
+    "CancelRequested",
+    "ControlPlane",
+    "Enqueued",
+    "Failure",
+    "HeldLease",
+    "InvalidArgument",
+    "Job",
+    "JobAnswer",
+    "JobLease",
+    "JobRecord",
+    "JobStatus",
+    "JobUnknown",
+    "LapsedLease",
+    "LeaseLost",
+    "LeaseRenewal",
+    "NewJob",
+    "Outcome",
+    "PostgresControlPlane",
+    "QueueAnswer",
+    "QueueRecord",
+    "Records",
+    "Renewal",
+    "SchemaOutdated",
+    "ServerUnavailable",
+    "Settled",
+    "SqliteControlPlane",
+    "Swept",
+    "Tenure",
+    "TenureError",
+    "TransactionOpen",
+    "Verb",
+    "Verdict",
+    "Worker",
+    "WorkerRunner",
+    "WrongIsolation",
+    "new_worker_id",
+    "open_store",
+]

@@ -1,0 +1,71 @@
+"""What a runner needs of a PostgreSQL store."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from tenure.listener import Listener
+from tenure.postgres_call import Connection
+from tenure.postgres_records import PostgresRecords
+from tenure.postgres_signals import PostgresSignals
+from tenure.postgres_store import OwnedPostgresControlPlane, PostgresStore
+from tenure.records import JobRecord
+from tenure.sleeper_postgres import PostgresSleeper
+from tenure.values import Json
+
+
+class PostgresPlane(OwnedPostgresControlPlane):
+    """A control plane on a connection of its own, with the housekeeping over the same one."""
+
+    def __init__(self, connection: Connection, *, schema: str) -> None:
+        super().__init__(connection, schema=schema)
+        self.schema = schema
+        self._signals = PostgresSignals(connection, schema=schema)
+
+    def wake(self, queues: Sequence[str]) -> None:
+        self._signals.wake(queues)
+
+    def worker_seen(self, worker_id: str, queues: Sequence[str], info: Json) -> None:
+        self._signals.worker_seen(worker_id, queues, info)
+
+    def maintain(self) -> list[str]:
+        return self._signals.maintain()
+
+    def job(self, job_id: int) -> JobRecord | None:
+        return PostgresRecords(self.connection, schema=self.schema).job(job_id)
+
+    @property
+    def stale(self) -> bool:
+        # A server says nothing to an idle client that does not listen, unless it hangs up.
+        if self.connection.closed:
+            return True
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
+
+class PostgresBacking:
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+
+    def open(self) -> PostgresPlane:
+        return PostgresPlane(self._store.connect(), schema=self._store.schema)
+
+    def check(self) -> None:
+        self._store.check()
+
+    def sleeper(
+        self,
+        queues: Sequence[str],
+        *,
+        poll_floor: timedelta,
+        on_cancel: Callable[[int], None],
+    ) -> PostgresSleeper:
+        store = self._store
+
+        def listen(heard: Callable[[str], None], changed: Callable[[], None]) -> Listener:
+            return Listener(store.connect, schema=store.schema, heard=heard, changed=changed)
+
+        return PostgresSleeper(listen, queues, poll_floor=poll_floor, on_cancel=on_cancel)

@@ -1,0 +1,148 @@
+"""Takes leases for the slots that are free, under a name that no other connection has had."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+
+from tenure.backing import Plane
+from tenure.identity import new_worker_id
+from tenure.limits import MAX_LEASES
+from tenure.link import Link
+from tenure.sleeper import Found
+from tenure.slots import Slots
+from tenure.standing import Ledger, Standing
+from tenure.values import JobLease, Outcome, Verb
+
+logger = logging.getLogger(__name__)
+
+
+class Claimer:
+    """One connection that claims; `claim` is for one thread.
+
+    The connection's loss may swallow the answer to a claim, and a server that lost commits may
+    mint a token twice. So every new connection has a new worker id, and what the old name holds
+    without this process knowing is given back uncharged.
+    """
+
+    def __init__(
+        self,
+        open_plane: Callable[[], Plane],
+        slots: Sequence[Slots],
+        ledger: Ledger,
+        run: Callable[[Standing], None],
+        *,
+        lease_for: timedelta,
+    ) -> None:
+        """`run` sees one job through, in one of the slots."""
+        self._link = Link(open_plane, on_open=self._named)
+        self._slots = slots
+        self._by_queue = {queue: group for group in slots for queue in group.queues}
+        self._ledger = ledger
+        self._run = run
+        self._lease_for = lease_for
+        self._lock = threading.Lock()
+        self._worker_id = new_worker_id()
+        self._used = False
+        self._retired: dict[str, float] = {}
+        self._closed = False
+
+    @property
+    def worker_id(self) -> str:
+        """The name of the present connection; its successor's will be another."""
+        return self._worker_id
+
+    def claim(self) -> Found:
+        """Claim for every free slot; full also when no more is to be claimed."""
+        free = [group for group in self._slots if group.free > 0]
+        if self._closed or not free:
+            return Found.FULL
+        # One statement while there is little to do: no answer can overfill any group.
+        wanted = min(group.free for group in free)
+        took = self._claim([queue for group in free for queue in group.queues], wanted)
+        if took == wanted and len(free) > 1:
+            for group in free:
+                if group.free > 0:
+                    self._claim(group.queues, group.free)
+        if not any(group.free > 0 for group in self._slots):
+            return Found.FULL
+        return Found.SOME if took else Found.NOTHING
+
+    def open_queues(self) -> list[str]:
+        """The queues for which a slot is free."""
+        return [queue for group in self._slots if group.free > 0 for queue in group.queues]
+
+    def nothing_is_due(self) -> bool:
+        """Whether no job is waiting that could be claimed now: a read."""
+        return self._link.call(
+            lambda plane: plane.next_eligible_job_id(list(self._by_queue)) is None
+        )
+
+    def stop(self) -> None:
+        """Claim no more: from now on every claim comes back full."""
+        self._closed = True
+
+    def close(self) -> None:
+        self._link.close()
+
+    @property
+    def has_retired(self) -> bool:
+        """Whether an earlier name may still be granted a lease that nobody hears of."""
+        return bool(self._retired)
+
+    def give_back_unknown(self, plane: Plane) -> None:
+        """Give back what retired names hold without our knowing.
+
+        Called again until such a lease would have lapsed by itself: the server may still be at
+        work on a claim whose connection is gone.
+        """
+        now = time.monotonic()
+        with self._lock:
+            retired = list(self._retired.items())
+        for name, until in retired:
+            outcomes = [
+                Outcome(job_id=held.job_id, token=held.token, verb=Verb.RELEASE, started=False)
+                for held in plane.held(name)
+                if not self._ledger.knows((held.job_id, held.token))
+            ]
+            for first in range(0, len(outcomes), MAX_LEASES):
+                plane.settle(name, outcomes[first : first + MAX_LEASES])
+            if outcomes:
+                logger.warning("gave back %d leases whose claim was not answered", len(outcomes))
+            if now >= until:
+                with self._lock:
+                    self._retired.pop(name, None)
+
+    def _named(self, plane: Plane) -> None:
+        with self._lock:
+            if self._used:
+                self._retired[self._worker_id] = time.monotonic() + self._lease_for.total_seconds()
+                self._worker_id = new_worker_id()
+            self._used = True
+        self.give_back_unknown(plane)
+
+    def _claim(self, queues: Sequence[str], most: int) -> int:
+        """Claim up to `most`, and set them going; how many there were."""
+        sent = 0.0
+
+        def claim(plane: Plane) -> list[JobLease]:
+            nonlocal sent
+            sent = time.monotonic()
+            return plane.claim(
+                queues,
+                self.worker_id,
+                max_jobs=min(most, MAX_LEASES),
+                lease_for=self._lease_for,
+                solo=not self._ledger.has_solo,
+            )
+
+        leases = self._link.call(claim)
+        for lease in leases:
+            standing = Standing(lease, sent=sent, lease_for=self._lease_for)
+            self._ledger.add(standing)
+            self._by_queue[lease.queue].run(partial(self._run, standing))
+        return len(leases)

@@ -1,0 +1,254 @@
+"""Works off queues: claims, runs handlers in threads, sweeps, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import timedelta
+
+from tenure.backing import Backing, backing_of
+from tenure.backoff import pauses
+from tenure.chores import RunnerChores
+from tenure.claimer import Claimer
+from tenure.control_plane import LEASE_FOR
+from tenure.handing_back import hand_back
+from tenure.heartbeat import Heartbeat
+from tenure.housekeeping import SWEEP_EVERY, SWEEP_LIMIT, Housekeeping
+from tenure.limits import POLL_FLOOR
+from tenure.link import Link
+from tenure.owner import LinkedOwner
+from tenure.postgres_store import PostgresStore
+from tenure.runner_options import GRACE, check_options
+from tenure.sleeper import Found, Sleeper
+from tenure.slots import Slots
+from tenure.sqlite_store import SqliteStore
+from tenure.standing import Ledger, Standing
+from tenure.stop_signals import StopSignals
+from tenure.values import Renewal, Swept
+from tenure.worker import Handler, Worker
+
+logger = logging.getLogger(__name__)
+
+
+class WorkerRunner:
+    """A worker process's worth of work, or as much inside another program.
+
+    Owns the worker's identity, the loop, the cadence of sweeps and the shutdown. Handlers run in
+    threads; the heartbeat, the listener, the claims, the endings and the sweeps each have a
+    connection that handlers cannot get at. Nothing that a handler or a sweep does stops the loop,
+    and an outage is waited out.
+
+    A runner runs once: `run_forever`, or `run_until_idle`, or `start` and then `stop`.
+    """
+
+    def __init__(
+        self,
+        store: PostgresStore | SqliteStore | Backing,
+        handlers: Mapping[str, Handler],
+        *,
+        queues: Sequence[str] | Mapping[str, int] = ("default",),
+        slots: int = 10,
+        lease_for: timedelta = LEASE_FOR,
+        heartbeat: timedelta | None = None,
+        poll_floor: timedelta = POLL_FLOOR,
+        grace: timedelta = GRACE,
+        sweep_every: timedelta = SWEEP_EVERY,
+    ) -> None:
+        """
+        `queues`: names in the order in which they are served, sharing `slots` places; or a
+        mapping from names to places of their own, and `slots` says nothing.
+        `lease_for`: 100 ms to 24 h; how soon the jobs of a dead process are had by another.
+        `heartbeat`: how often leases are renewed, at most half of `lease_for`; None: a third.
+        `poll_floor`: how long an idle runner goes without claiming, at most 30 s.
+        `grace`: how long a stop waits for running handlers.
+        `sweep_every`: about how often lapsed leases are looked for.
+
+        Raises `InvalidArgument` for settings that cannot work. Touches no database.
+        """
+        options = check_options(
+            queues=queues,
+            slots=slots,
+            lease_for=lease_for,
+            heartbeat=heartbeat,
+            poll_floor=poll_floor,
+            grace=grace,
+            sweep_every=sweep_every,
+        )
+        backing = backing_of(store) if isinstance(store, PostgresStore | SqliteStore) else store
+        self._backing: Backing = backing
+        self._options = options
+        self._ledger = Ledger()
+        self._room = threading.Event()
+        self._stopping = threading.Event()
+        self._signals = StopSignals()
+        self._stop_lock = threading.Lock()
+        self._sleeper: Sleeper | None = None
+        self._slots = [Slots(*group, freed=self._freed) for group in options.groups]
+        self._beats = Link(backing.open)
+        self._endings = Link(backing.open)
+        self._worker = Worker(LinkedOwner(self._endings.call), handlers, lease_for=lease_for)
+        self._claimer = Claimer(
+            backing.open, self._slots, self._ledger, self._run_job, lease_for=lease_for
+        )
+        self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)
+        self._chores = RunnerChores(
+            backing.open, self._claimer, options.queues, sum(s.size for s in self._slots)
+        )
+        self._housekeeping = Housekeeping(self._chores, every=sweep_every, swept=self._swept)
+        self._loop_thread = threading.Thread(target=self._loop, name="tenure-runner", daemon=True)
+
+    @property
+    def worker_id(self) -> str:
+        """The name under which it claims just now; it changes with every new connection."""
+        return self._claimer.worker_id
+
+    @property
+    def queues(self) -> list[str]:
+        return self._options.queues
+
+    @property
+    def running(self) -> int:
+        """How many leases it has just now."""
+        return len(self._ledger.all())
+
+    def start(self) -> None:
+        """Start working, in threads, and return.
+
+        Raises `ServerUnavailable` or `SchemaOutdated` when it cannot begin; later outages are
+        waited out.
+        """
+        self._backing.check()
+        self._sleeper = self._backing.sleeper(
+            self._options.queues,
+            poll_floor=self._options.poll_floor,
+            on_cancel=self._ledger.request_cancel,
+        )
+        self._heartbeat.start()
+        self._housekeeping.start()
+        self._loop_thread.start()
+        logger.info("worker %s serves %s", self.worker_id, ", ".join(self.queues))
+
+    def stop(self, grace: timedelta | None = None) -> None:
+        """Stop: claim no more, let running handlers end, give back the rest.
+
+        What was claimed and not started is given back at once, uncharged. Handlers have `grace`
+        (None: as constructed) to end. What still runs then is handed back under its token: its
+        attempt stays spent, and it is queued again at once for another worker, or failed when
+        that was its last attempt; `Job.check` raises `LeaseLost` from then on, and the thread is
+        left behind. The heartbeat stops last. Any thread may call this; a second call waits for
+        the first.
+        """
+        self._claimer.stop()
+        self._stopping.set()
+        self._room.set()
+        self._signals.request()
+        if self._sleeper is not None:
+            self._sleeper.wake()
+        with self._stop_lock:
+            self._wind_up(self._options.grace if grace is None else grace)
+
+    def run_forever(self) -> None:
+        """Work until SIGTERM or SIGINT, then stop as `stop` does, and return.
+
+        Blocks, and returns normally, so that a process which ends with it has exit code 0. A
+        second signal ends the process at once, with 143 for SIGTERM and 130 for SIGINT; its
+        leases lapse. Outside the main thread there are no signals: only `stop` ends it.
+        """
+        with self._signals:
+            self.start()
+            self._signals.wait()
+            logger.info("worker %s stops", self.worker_id)
+            self.stop()
+
+    def run_until_idle(self) -> None:
+        """Work until nothing is due and nothing runs, then return.
+
+        Sweeps once at first. Signals do as in `run_forever`. Raises `ServerUnavailable` or
+        `SchemaOutdated` when the database cannot be asked for work.
+        """
+        with self._signals:
+            self._backing.check()
+            self._chores.sweep(SWEEP_LIMIT)
+            self._heartbeat.start()
+            self._housekeeping.start()
+            try:
+                self._drain()
+            finally:
+                self.stop()
+
+    def _loop(self) -> None:
+        waits = pauses(0.1, 10.0)
+        while not self._stopping.is_set():
+            self._room.clear()
+            try:
+                found = self._claimer.claim()
+                if found is Found.NOTHING and self._sleeper is not None:
+                    self._sleeper.sleep(self._claimer.claim, self._claimer.open_queues)
+                elif found is Found.FULL and not self._stopping.is_set():
+                    self._room.wait()
+                waits = pauses(0.1, 10.0)
+            except Exception as error:
+                logger.warning("worker %s cannot claim: %s", self.worker_id, error)
+                self._stopping.wait(next(waits))
+
+    def _drain(self) -> None:
+        while not (self._stopping.is_set() or self._signals.requested):
+            self._room.clear()
+            found = self._claimer.claim()
+            if found is Found.NOTHING and self.running == 0 and self._claimer.nothing_is_due():
+                return
+            if found is not Found.SOME:
+                self._room.wait(0.05)
+
+    def _run_job(self, standing: Standing) -> None:
+        try:
+            self._worker.run(standing.lease, standing)
+        finally:
+            self._ledger.drop(standing)
+
+    def _freed(self, was_full: bool) -> None:
+        self._room.set()
+        # With one group a full runner does not sleep; with more it may, and does not ask for
+        # the queues of a group that is full.
+        if was_full and len(self._slots) > 1 and self._sleeper is not None:
+            self._sleeper.wake()
+
+    def _swept(self, swept: list[Swept]) -> None:
+        if self._sleeper is not None:
+            self._sleeper.wake()
+
+    def _renew(
+        self, worker_id: str, leases: Sequence[tuple[int, int]], lease_for: timedelta
+    ) -> list[Renewal]:
+        return self._beats.call(lambda plane: plane.renew(worker_id, leases, lease_for=lease_for))
+
+    def _wind_up(self, grace: timedelta) -> None:
+        if self._loop_thread.is_alive():
+            self._loop_thread.join(5.0)
+        self._hand_back([standing for standing in self._ledger.all() if standing.withdraw()])
+        if not self._ledger.wait_empty(grace.total_seconds()):
+            late = self._ledger.all()
+            for standing in late:
+                standing.lose("it was handed back when the worker stopped")
+            self._hand_back(late)
+        self._housekeeping.stop()
+        if self._sleeper is not None:
+            self._sleeper.close()
+        self._heartbeat.stop()
+        for slots in self._slots:
+            slots.close()
+        for link in (self._beats, self._endings, self._chores, self._claimer):
+            link.close()
+
+    def _hand_back(self, standings: Sequence[Standing]) -> None:
+        if not standings:
+            return
+        try:
+            with closing(self._backing.open()) as plane:
+                hand_back(plane, standings)
+        except Exception as error:
+            logger.warning("%d leases are left to lapse: %s", len(standings), error)
+        for standing in standings:
+            self._ledger.drop(standing)

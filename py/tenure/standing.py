@@ -1,0 +1,153 @@
+"""What this process knows about the leases it was granted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from tenure.values import JobLease
+
+Key = tuple[int, int]
+"""(job_id, token): a job's id alone would mistake one lease of a job for the next."""
+
+_ROUNDING = 0.001
+"""A lease ends on a whole millisecond, so it may be this much shorter than asked."""
+
+
+class Standing:
+    """One lease as this process may believe in it.
+
+    The database decides who owns a job. This is the local, pessimistic copy: the lease is good
+    for `lease_for` from the moment the last accepted proof was *sent*, by a monotonic clock,
+    and never beyond the job's timeout. Once lost it stays lost.
+
+    Threads: any.
+    """
+
+    def __init__(
+        self,
+        lease: JobLease,
+        *,
+        sent: float,
+        lease_for: timedelta,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.lease = lease
+        self.lease_for = lease_for
+        self.sealed = False
+        self._monotonic = monotonic
+        self._end = float("inf") if lease.timeout is None else sent + lease.timeout.total_seconds()
+        self._proved_at = sent
+        self._started = False
+        self._cancel_requested = False
+        self._lost: str | None = None
+        self._told_lost = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def key(self) -> Key:
+        return self.lease.job_id, self.lease.token
+
+    @property
+    def proved_at(self) -> float:
+        """The monotonic instant at which the last call was sent that showed the token good."""
+        return self._proved_at
+
+    @property
+    def good_until(self) -> float:
+        """The monotonic instant up to which nobody else can have been granted the job."""
+        return min(self._end, self._proved_at + self.lease_for.total_seconds()) - _ROUNDING
+
+    def proved(self, sent: float) -> None:
+        """The database accepted the token in a call that was sent at this monotonic instant."""
+        with self._lock:
+            self._proved_at = max(self._proved_at, sent)
+
+    def lose(self, why: str) -> None:
+        """Believe in this lease no longer; the first reason given is kept."""
+        with self._lock:
+            self._lost = self._lost or why
+        self._told_lost.set()
+
+    @property
+    def lost(self) -> str | None:
+        """Why the lease must be taken for lost; None while it is good."""
+        if self._lost is None and self._monotonic() >= self.good_until:
+            timed_out = self._monotonic() >= self._end - _ROUNDING
+            self.lose("the job's timeout is over" if timed_out else "it was not renewed in time")
+        return self._lost
+
+    def wait_lost(self, seconds: float) -> bool:
+        """Wait, but not once the lease is lost; True when it is."""
+        left = self.good_until - self._monotonic()
+        self._told_lost.wait(max(0.0, min(seconds, left)))
+        return self.lost is not None
+
+    def request_cancel(self) -> None:
+        """A cancellation of the job was accepted."""
+        self._cancel_requested = True
+
+    @property
+    def cancel_requested(self) -> bool:
+        return self._cancel_requested
+
+    def start(self) -> bool:
+        """Enter the handler; False when the lease was withdrawn or lost before."""
+        with self._lock:
+            self._started = self._started or self._lost is None
+            return self._started and self._lost is None
+
+    def withdraw(self) -> bool:
+        """Keep the handler from being entered; False when it was entered already."""
+        with self._lock:
+            if not self._started:
+                self._lost = self._lost or "it was given back before it started"
+            return not self._started
+
+    @property
+    def started(self) -> bool:
+        return self._started
+
+
+class Ledger:
+    """The leases of this process, by (job_id, token). Threads: any."""
+
+    def __init__(self) -> None:
+        self._standings: dict[Key, Standing] = {}
+        self._changed = threading.Condition()
+
+    def add(self, standing: Standing) -> None:
+        with self._changed:
+            self._standings[standing.key] = standing
+
+    def drop(self, standing: Standing) -> None:
+        """Renew the lease no longer. Dropping twice is fine."""
+        with self._changed:
+            self._standings.pop(standing.key, None)
+            self._changed.notify_all()
+
+    def all(self) -> list[Standing]:
+        """A snapshot, in the order in which the leases were granted."""
+        with self._changed:
+            return list(self._standings.values())
+
+    def knows(self, key: Key) -> bool:
+        with self._changed:
+            return key in self._standings
+
+    def request_cancel(self, job_id: int) -> None:
+        """Tell whoever runs the job in this process, if anybody does."""
+        for standing in self.all():
+            if standing.lease.job_id == job_id:
+                standing.request_cancel()
+
+    @property
+    def has_solo(self) -> bool:
+        return any(standing.lease.solo for standing in self.all())
+
+    def wait_empty(self, seconds: float) -> bool:
+        """Wait until no lease is left; False when the time is over first."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._standings, timeout=max(0.0, seconds))

@@ -1,0 +1,94 @@
+"""Functions that handle a kind of job, with the settings of its jobs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from tenure import limits
+from tenure.errors import InvalidArgument
+from tenure.requests import check_job
+from tenure.values import NewJob
+from tenure.worker import Handler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One kind, its handler, and what its jobs are enqueued with unless a call says otherwise."""
+
+    kind: str
+    handler: Handler = field(repr=False)
+    queue: str = "default"
+    priority: int = 5
+    max_attempts: int = 5
+    timeout: timedelta | None = None
+    retry_base: timedelta | None = None
+    retry_cap: timedelta | None = None
+
+    def new_job(self, payload: Any, **given: Any) -> NewJob:
+        """A job of this kind; what is given and not None comes before the task's own."""
+        settings: dict[str, Any] = {
+            "queue": self.queue,
+            "priority": self.priority,
+            "max_attempts": self.max_attempts,
+            "timeout": self.timeout,
+            "retry_base": self.retry_base,
+            "retry_cap": self.retry_cap,
+        }
+        settings |= {name: value for name, value in given.items() if value is not None}
+        return NewJob(kind=self.kind, payload=payload, **settings)
+
+
+class Tasks(Mapping[str, Handler]):
+    """The handlers of an app by kind, as `Worker` wants them."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[str, Task] = {}
+        self._by_handler: dict[Callable[..., Any], Task] = {}
+
+    def add(self, task: Task) -> None:
+        """Raises `InvalidArgument` for settings that no job may have, or a kind that is taken."""
+        if inspect.iscoroutinefunction(task.handler):
+            raise InvalidArgument(
+                f"the handler of {task.kind!r} is async", hint="handlers are plain functions"
+            )
+        check_job(task.new_job(None))
+        if task.kind in self._by_kind:
+            raise InvalidArgument(
+                f"the kind {task.kind!r} has a handler already", hint="give this one name=..."
+            )
+        self._by_kind[task.kind] = self._by_handler[task.handler] = task
+
+    def find(self, kind_or_task: str | Callable[..., Any]) -> Task:
+        """The task of a decorated function or a kind; an unknown kind has the usual settings."""
+        if isinstance(kind_or_task, str):
+            known = self._by_kind.get(kind_or_task)
+            return known or Task(kind=kind_or_task, handler=_nobody)
+        try:
+            return self._by_handler[kind_or_task]
+        except (KeyError, TypeError):
+            raise InvalidArgument(
+                f"{limits.short(kind_or_task)} is no task of this app",
+                hint="decorate it with @app.task, or pass its kind as a str",
+            ) from None
+
+    @property
+    def queues(self) -> list[str]:
+        """The queues of the tasks, in the order of their definition."""
+        return list(dict.fromkeys(task.queue for task in self._by_kind.values()))
+
+    def __getitem__(self, kind: str) -> Handler:
+        return self._by_kind[kind].handler
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_kind)
+
+    def __len__(self) -> int:
+        return len(self._by_kind)
+
+
+def _nobody(_: Any) -> None:
+    raise LookupError("this process only enqueues the kind")
