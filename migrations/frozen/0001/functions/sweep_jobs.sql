@@ -53,7 +53,7 @@ begin
            case
              when l.sealed then 'healed'
              when l.cancel_requested then 'cancelled'
-             when l.timed_out then 'timed out'
+             when l.timed_out and not l.buffered then 'timed out'
              else 'lost'
            end as outcome,
            case when l.timed_out then 'timed out' else 'lease lapsed' end as reason
