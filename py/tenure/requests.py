@@ -77,27 +77,26 @@ def check_jobs(jobs: Sequence[NewJob]) -> list[CheckedJob]:
 
 
 def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """The job ids and the tokens of `leases`."""
+    """The job ids and the tokens of `leases`.
+
+    A job may be there twice: a worker that lost it and was granted it again shows both tokens.
+    """
     limits.check_length(leases, "leases", limits.MAX_LEASES)
     job_ids, tokens = [], []
     for i, (job_id, token) in enumerate(leases):
         job_ids.append(limits.check_job_id(job_id, f"leases[{i}].job_id"))
         tokens.append(limits.check_token(token, f"leases[{i}].token"))
-    _refuse_repeats(job_ids, "leases")
     return job_ids, tokens
 
 
 def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
     limits.check_length(outcomes, "outcomes", limits.MAX_LEASES)
     checked = [_check_outcome(outcome, f"outcomes[{i}].") for i, outcome in enumerate(outcomes)]
-    _refuse_repeats([outcome.job_id for outcome in checked], "outcomes")
-    return checked
-
-
-def _refuse_repeats(job_ids: list[int], what: str) -> None:
+    job_ids = [outcome.job_id for outcome in checked]
     if len(set(job_ids)) < len(job_ids):
         twice = next(job_id for i, job_id in enumerate(job_ids) if job_id in job_ids[:i])
-        raise InvalidArgument(f"job {twice} is in {what} twice", hint="name each job once")
+        raise InvalidArgument(f"job {twice} is in outcomes twice", hint="name each job once")
+    return checked
 
 
 def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:
