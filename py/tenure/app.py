@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, overload
 from tenure.backing import backing_of
 from tenure.control_plane import ControlPlane
 from tenure.joining import joined_plane
-from tenure.limits import POLL_FLOOR
+from tenure.limits import MAX_QUEUES, POLL_FLOOR
 from tenure.planes import Planes
 from tenure.postgres_store import PostgresStore
 from tenure.records import JobRecord
@@ -218,7 +218,8 @@ def _one(plane: ControlPlane, job: NewJob, notify: bool) -> Enqueued:
 def _waking(planes: Planes) -> Callable[[list[str]], None]:
     def wake(queues: list[str]) -> None:
         with planes.lent() as plane:
-            plane.wake(queues)
+            for first in range(0, len(queues), MAX_QUEUES):
+                plane.wake(queues[first : first + MAX_QUEUES])
 
     return wake
 

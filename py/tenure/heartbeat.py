@@ -64,7 +64,8 @@ class Heartbeat:
     def stop(self, seconds: float = 5.0) -> None:
         """Renew no more; waits a little for a call that is under way."""
         self._stopping.set()
-        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._thread.join(seconds)
 
     def beat(self) -> None:
         """Renew every lease that is not lost, once. Raises when it could not be written."""

@@ -45,11 +45,11 @@ class Housekeeping:
         chores: Chores,
         *,
         every: timedelta = SWEEP_EVERY,
-        swept: Callable[[list[Swept]], None] = lambda swept: None,
+        swept: Callable[[], None] = lambda: None,
         seen_every: float = 60.0,
         maintain_every: float = 3600.0,
     ) -> None:
-        """`swept` is told, on this thread, what each sweep did."""
+        """`swept` is called, on this thread, after a sweep that found something."""
         self._chores = chores
         self._every = every.total_seconds()
         self._swept = swept
@@ -64,7 +64,8 @@ class Housekeeping:
     def stop(self, seconds: float = 5.0) -> None:
         """Begin no further chore; waits a little for one that is under way."""
         self._stopping.set()
-        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._thread.join(seconds)
 
     def _run(self) -> None:
         while True:
@@ -87,7 +88,7 @@ class Housekeeping:
             cost = max(cost, time.monotonic() - began)
             if swept:
                 logger.info("swept %d lapsed leases", len(swept))
-                self._swept(swept)
+                self._swept()
             if swept is None or len(swept) < SWEEP_LIMIT:
                 break
         return cost

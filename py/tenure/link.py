@@ -51,10 +51,14 @@ class Link(Generic[P]):
                 self._discard()
                 raise
 
-    def close(self) -> None:
-        """Close what is open. A later call opens anew."""
-        with self._lock:
-            self._discard()
+    def close(self, seconds: float = 1.0) -> None:
+        """Close what is open, unless a call that is under way does not end. A later call opens
+        anew."""
+        if self._lock.acquire(timeout=seconds):
+            try:
+                self._discard()
+            finally:
+                self._lock.release()
 
     def _discard(self) -> None:
         plane, self._plane = self._plane, None

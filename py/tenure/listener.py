@@ -75,7 +75,8 @@ class Listener:
         """Stop listening; waits a little for a statement that is under way."""
         self._closing.set()
         self._ring()
-        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._thread.join(seconds)
 
     @property
     def up(self) -> bool:

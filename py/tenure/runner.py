@@ -9,7 +9,6 @@ from contextlib import closing
 from datetime import timedelta
 
 from tenure.backing import Backing, backing_of
-from tenure.backoff import pauses
 from tenure.chores import RunnerChores
 from tenure.claimer import Claimer
 from tenure.control_plane import LEASE_FOR
@@ -18,15 +17,16 @@ from tenure.heartbeat import Heartbeat
 from tenure.housekeeping import SWEEP_EVERY, SWEEP_LIMIT, Housekeeping
 from tenure.limits import POLL_FLOOR
 from tenure.link import Link
+from tenure.loop import Loop
 from tenure.owner import LinkedOwner
 from tenure.postgres_store import PostgresStore
 from tenure.runner_options import GRACE, check_options
-from tenure.sleeper import Found, Sleeper
+from tenure.sleeper import Sleeper
 from tenure.slots import Slots
 from tenure.sqlite_store import SqliteStore
 from tenure.standing import Ledger, Standing
 from tenure.stop_signals import StopSignals
-from tenure.values import Renewal, Swept
+from tenure.values import Renewal
 from tenure.worker import Handler, Worker
 
 logger = logging.getLogger(__name__)
@@ -80,15 +80,15 @@ class WorkerRunner:
         self._backing: Backing = backing
         self._options = options
         self._ledger = Ledger()
-        self._room = threading.Event()
-        self._stopping = threading.Event()
         self._signals = StopSignals()
         self._stop_lock = threading.Lock()
+        self._is_stopped = False
         self._sleeper: Sleeper | None = None
-        self._slots = [Slots(*group, freed=self._freed) for group in options.groups]
         self._beats = Link(backing.open)
         self._endings = Link(backing.open)
         self._worker = Worker(LinkedOwner(self._endings.call), handlers, lease_for=lease_for)
+        self._loop = Loop()
+        self._slots = [Slots(*group, freed=self._loop.freed) for group in options.groups]
         self._claimer = Claimer(
             backing.open, self._slots, self._ledger, self._run_job, lease_for=lease_for
         )
@@ -96,8 +96,8 @@ class WorkerRunner:
         self._chores = RunnerChores(
             backing.open, self._claimer, options.queues, sum(s.size for s in self._slots)
         )
-        self._housekeeping = Housekeeping(self._chores, every=sweep_every, swept=self._swept)
-        self._loop_thread = threading.Thread(target=self._loop, name="tenure-runner", daemon=True)
+        self._housekeeping = Housekeeping(self._chores, every=sweep_every, swept=self._loop.wake)
+        self._thread: threading.Thread | None = None
 
     @property
     def worker_id(self) -> str:
@@ -125,9 +125,15 @@ class WorkerRunner:
             poll_floor=self._options.poll_floor,
             on_cancel=self._ledger.request_cancel,
         )
+        self._thread = threading.Thread(
+            target=self._loop.run,
+            args=(self._claimer, self._sleeper),
+            name="tenure-runner",
+            daemon=True,
+        )
         self._heartbeat.start()
         self._housekeeping.start()
-        self._loop_thread.start()
+        self._thread.start()
         logger.info("worker %s serves %s", self.worker_id, ", ".join(self.queues))
 
     def stop(self, grace: timedelta | None = None) -> None:
@@ -141,13 +147,12 @@ class WorkerRunner:
         the first.
         """
         self._claimer.stop()
-        self._stopping.set()
-        self._room.set()
+        self._loop.stop()
         self._signals.request()
-        if self._sleeper is not None:
-            self._sleeper.wake()
         with self._stop_lock:
-            self._wind_up(self._options.grace if grace is None else grace)
+            if not self._is_stopped:
+                self._is_stopped = True
+                self._wind_up(self._options.grace if grace is None else grace)
 
     def run_forever(self) -> None:
         """Work until SIGTERM or SIGINT, then stop as `stop` does, and return.
@@ -174,33 +179,13 @@ class WorkerRunner:
             self._heartbeat.start()
             self._housekeeping.start()
             try:
-                self._drain()
+                self._loop.drain(
+                    self._claimer,
+                    running=lambda: self.running,
+                    stopped=lambda: self._signals.requested,
+                )
             finally:
                 self.stop()
-
-    def _loop(self) -> None:
-        waits = pauses(0.1, 10.0)
-        while not self._stopping.is_set():
-            self._room.clear()
-            try:
-                found = self._claimer.claim()
-                if found is Found.NOTHING and self._sleeper is not None:
-                    self._sleeper.sleep(self._claimer.claim, self._claimer.open_queues)
-                elif found is Found.FULL and not self._stopping.is_set():
-                    self._room.wait()
-                waits = pauses(0.1, 10.0)
-            except Exception as error:
-                logger.warning("worker %s cannot claim: %s", self.worker_id, error)
-                self._stopping.wait(next(waits))
-
-    def _drain(self) -> None:
-        while not (self._stopping.is_set() or self._signals.requested):
-            self._room.clear()
-            found = self._claimer.claim()
-            if found is Found.NOTHING and self.running == 0 and self._claimer.nothing_is_due():
-                return
-            if found is not Found.SOME:
-                self._room.wait(0.05)
 
     def _run_job(self, standing: Standing) -> None:
         try:
@@ -208,25 +193,14 @@ class WorkerRunner:
         finally:
             self._ledger.drop(standing)
 
-    def _freed(self, was_full: bool) -> None:
-        self._room.set()
-        # With one group a full runner does not sleep; with more it may, and does not ask for
-        # the queues of a group that is full.
-        if was_full and len(self._slots) > 1 and self._sleeper is not None:
-            self._sleeper.wake()
-
-    def _swept(self, swept: list[Swept]) -> None:
-        if self._sleeper is not None:
-            self._sleeper.wake()
-
     def _renew(
         self, worker_id: str, leases: Sequence[tuple[int, int]], lease_for: timedelta
     ) -> list[Renewal]:
         return self._beats.call(lambda plane: plane.renew(worker_id, leases, lease_for=lease_for))
 
     def _wind_up(self, grace: timedelta) -> None:
-        if self._loop_thread.is_alive():
-            self._loop_thread.join(5.0)
+        if self._thread is not None:
+            self._thread.join(5.0)
         self._hand_back([standing for standing in self._ledger.all() if standing.withdraw()])
         if not self._ledger.wait_empty(grace.total_seconds()):
             late = self._ledger.all()

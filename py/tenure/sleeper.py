@@ -55,8 +55,9 @@ class Bell:
 
     def wait(self, seconds: float) -> bool:
         """True when it was rung since it was last heard; False when the time is over."""
-        heard = self._rung.wait(max(0.0, seconds))
-        # What rings between these two lines is heard now, and what it was rung for is claimed
-        # after it, so nothing is lost by clearing.
+        if not self._rung.wait(max(0.0, seconds)):
+            return False
+        # A ring just before this is heard now: whoever waits looks for work after this, and what
+        # is rung for was committed before.
         self._rung.clear()
-        return heard
+        return True

@@ -185,7 +185,7 @@ class Worker:
             standing.lose("the token is not the current one")
             self._log_dropped(standing)
         elif settled.verdict in (Verdict.OK, Verdict.ALREADY):
-            logger.info("%s of job %d: %s", verb, lease.job_id, settled.status, extra=about(lease))
+            logger.debug("%s of job %d: %s", verb, lease.job_id, settled.status, extra=about(lease))
         return settled
 
     def _log_dropped(self, standing: Standing) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,6 +48,7 @@ def until_written(
         why_lost = standing.lost
         if why_lost is not None and not broken:
             return None
+        sent = time.monotonic()
         try:
             settled = write()
         except NOT_STORABLE:
@@ -63,6 +65,7 @@ def until_written(
         else:
             if settled.verdict is not Verdict.DEFERRED:
                 return settled
+            standing.proved(sent)
         if why_lost is not None:
             return None
         standing.wait_lost(pause)
