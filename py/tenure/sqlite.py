@@ -16,7 +16,6 @@ from tenure.sqlite_endings import SqliteEndings
 from tenure.sqlite_file import SqliteFile
 from tenure.sqlite_joined import Joined
 from tenure.sqlite_leases import SqliteLeases
-from tenure.sqlite_operate import BATCH, KEPT
 from tenure.sqlite_producer import SqliteProducer
 from tenure.sqlite_schema import install
 from tenure.sqlite_values import Clock, host_clock, moment
@@ -89,7 +88,7 @@ class SqliteControlPlane(SqliteProducer, SqliteLeases, SqliteEndings):
         In transactions of 1,000 jobs each, with their attempts. What was done, a line each.
         """
         done = []
-        for status in KEPT:
+        for status in sqlite_operate.KEPT:
             deleted = self._forget_old(status)
             if deleted:
                 done.append(f"deleted {deleted} {status} jobs")
@@ -100,7 +99,7 @@ class SqliteControlPlane(SqliteProducer, SqliteLeases, SqliteEndings):
         while True:
             batch = self._write_alone("maintain", lambda t: sqlite_operate.forget_old(t, status))
             deleted += batch
-            if batch < BATCH:
+            if batch < sqlite_operate.BATCH:
                 return deleted
 
     def now(self) -> datetime:

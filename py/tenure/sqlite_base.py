@@ -35,6 +35,7 @@ class Caller:
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         """Raises `Busy` when other writers were in the way for too long."""
+        self._database.refuse_late()
         return self._database.write(work, patience=sqlite_file.PATIENCE)
 
     def _write_alone(self, verb: str, work: Callable[[Transaction], T]) -> T:
@@ -45,6 +46,7 @@ class Caller:
         self, write: Callable[[Transaction], T], read: Callable[[Transaction], T]
     ) -> T:
         """For an owner's verbs, which answer `deferred`: what `read` says when it is busy."""
+        self._database.refuse_late()
         try:
             return self._database.write(write, patience=sqlite_file.WORKER_PATIENCE)
         except Busy:

@@ -59,11 +59,21 @@ class ThreadConnection(sqlite3.Connection):
             finally:
                 self.in_use.release()
 
+
+class _Held:
+    """Closes a thread's connection when the thread has ended.
+
+    A connection is part of a reference cycle (its statement cache), so letting go of it alone
+    would leave it open until a garbage collection.
+    """
+
+    def __init__(self, connection: ThreadConnection) -> None:
+        self.connection = connection
+
     def __del__(self) -> None:
-        # The thread has ended, or the file was let go.
-        if self.process == os.getpid():
+        if self.connection.process == os.getpid():
             with contextlib.suppress(sqlite3.Error):
-                self.close()
+                self.connection.close()
 
 
 class SqliteFile:
@@ -89,6 +99,8 @@ class SqliteFile:
         self._connections: WeakSet[ThreadConnection] = WeakSet()
         self._closed = False
         _files.add(self)
+
+    def refuse_late(self) -> None: ...
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         return self._run("begin", work, PATIENCE)
@@ -153,18 +165,17 @@ class SqliteFile:
                     return
 
     def _opened(self) -> ThreadConnection:
-        connection: ThreadConnection | None = getattr(self._local, "connection", None)
-        if connection is not None and connection.process != os.getpid():
-            _inherited.append(connection)  # closing it could drop locks that others rely on
-            connection = None
-        if connection is None or not connection.is_open:
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is not None and held.connection.process != os.getpid():
+            _inherited.append(held)  # closing it could drop locks that others rely on
+            held = None
+        if held is None or not held.connection.is_open:
             if self._closed:
                 raise ServerUnavailable(f"{self.path} was closed", hint="open it anew")
             with _no_fork:
-                connection = ThreadConnection(self.path)
-                self._connections.add(connection)
-            self._local.connection = connection
-        return connection
+                held = self._local.held = _Held(ThreadConnection(self.path))
+                self._connections.add(held.connection)
+        return held.connection
 
 
 def _make_ready(connection: ThreadConnection) -> None:
@@ -193,7 +204,7 @@ def _once(
     return result
 
 
-_inherited: list[ThreadConnection] = []
+_inherited: list[_Held] = []
 
 
 def _before_fork() -> None:

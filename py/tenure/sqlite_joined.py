@@ -41,6 +41,15 @@ class Joined:
         self.bound: Limit | None = None
         """Set by a guard."""
 
+    def refuse_late(self) -> None:
+        """Roll back and raise `Busy` where a guarded transaction took too long."""
+        if self.bound is not None and self.bound.over:
+            self.connection.rollback()
+            raise Busy(
+                "the guarded transaction took longer than a third of its lease",
+                hint="work first, then open the transaction and only write in it",
+            )
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         try:
             return work(Transaction(self.connection, self.clock))
@@ -48,12 +57,6 @@ class Joined:
             raise translated(error, WHERE) or error from error
 
     def write(self, work: Callable[[Transaction], T], *, patience: timedelta = timedelta(0)) -> T:
-        if self.bound is not None and self.bound.over:
-            self.connection.rollback()
-            raise Busy(
-                "the guarded transaction took longer than a third of its lease",
-                hint="work first, then open the transaction and only write in it",
-            )
         try:
             self._begin_as_python_would()
             return self._in_savepoint(work)

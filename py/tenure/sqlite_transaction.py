@@ -54,6 +54,10 @@ class Database(Protocol):
     alone: bool
     """Whether each unit of work is a transaction of its own."""
 
+    def refuse_late(self) -> None:
+        """Raise `Busy` where the transaction has taken too long to be committed."""
+        ...
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         """What `work` returns from one consistent snapshot."""
         ...
