@@ -87,19 +87,17 @@ def _sweep(t: Transaction, worker_id: str, candidates: Sequence[LapsedLease]) ->
 def _decide(t: Transaction, worker_id: str, job: sqlite3.Row) -> Swept:
     """`job` is as its owner left it, but for the token, which is the sweeper's."""
     lease = {**dict(job), "token": job["token"] - 1}
-    # A buffered one may not have started, so no time of its own is known to be over.
-    how = "timed out" if _timed_out(job) and not job["buffered"] else "lost"
-    lapse = "timed out" if _timed_out(job) else "lease lapsed"
     if job["sealed_at"] is not None:
         return _end(t, worker_id, job, lease, JobStatus.COMPLETED, "healed")
     if job["cancel_requested"]:
         return _end(t, worker_id, job, lease, JobStatus.CANCELLED, "cancelled")
-    if job["buffered"]:
+    if job["buffered"]:  # it may not have started, so no time of its own is known to be over
         if lease["token"] >= job["token_limit"]:
             error = given_back(lease["token"])
             return _end(t, worker_id, job, lease, JobStatus.FAILED, "lost", error)
         refunded = {"attempt": job["attempt"] - 1, "solo": 1, "last_error": job["last_error"]}
         return _queue(t, job, lease, "lost", t.now, refunded)
+    how, lapse = ("timed out", "timed out") if _timed_out(job) else ("lost", "lease lapsed")
     if job["attempt"] >= job["max_attempts"]:
         error = f"{lapse} on the last attempt"
         return _end(t, worker_id, job, lease, JobStatus.FAILED, how, error)
