@@ -11,7 +11,6 @@ create table tenure_job (
   id               integer primary key autoincrement,
   queue            text not null,
   kind             text not null,
-  payload          text,
   priority         integer not null,
   status           text not null default 'queued',
   next_attempt_at  integer not null,
@@ -33,16 +32,18 @@ create table tenure_job (
   reclaimed        integer not null default 0,
   cancel_requested integer not null default 0,
   sealed_at        integer,
-  result           text,
-  progress         text,
   -- Null stands for the default of backoff, and for no timeout.
   retry_base       integer,
   retry_cap        integer,
   timeout          integer,
-  meta             text,
   dedup_key        text,
   created_at       integer not null,
+  -- What may be large stands last: SQLite reads a row from its start, page by page.
   last_error       text,
+  meta             text,
+  progress         text,
+  result           text,
+  payload          text,
 
   constraint job_is_live
     check (status in ('queued', 'running')),
@@ -80,7 +81,6 @@ create table tenure_history (
   id           integer primary key,
   queue        text not null,
   kind         text not null,
-  payload      text,
   priority     integer not null,
   status       text not null,
   attempt      integer not null,
@@ -89,16 +89,17 @@ create table tenure_history (
   token_limit  integer not null,
   worker_id    text,
   claimed_at   integer,
-  result       text,
-  progress     text,
   retry_base   integer,
   retry_cap    integer,
   timeout      integer,
-  meta         text,
   dedup_key    text,
   created_at   integer not null,
   finished_at  integer not null,
   last_error   text,
+  meta         text,
+  progress     text,
+  result       text,
+  payload      text,
 
   constraint history_has_ended
     check (status in ('completed', 'failed', 'cancelled'))

@@ -136,7 +136,9 @@ class SqliteFile:
                     return _once(connection, begin, work, self._clock)
             except sqlite3.Error as error:
                 if not is_busy(error):
-                    raise translated(error, self.path) or error from error
+                    if (known := translated(error, self.path)) is None:
+                        raise
+                    raise known from error
                 if time.monotonic() >= deadline:
                     seconds = f"{patience.total_seconds():g} s"
                     raise Busy(
@@ -150,7 +152,9 @@ class SqliteFile:
         try:
             yield
         except sqlite3.Error as error:
-            raise translated(error, self.path) or error from error
+            if (known := translated(error, self.path)) is None:
+                raise
+            raise known from error
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[ThreadConnection]:

@@ -54,14 +54,18 @@ class Joined:
         try:
             return work(Transaction(self.connection, self.clock))
         except sqlite3.Error as error:
-            raise translated(error, WHERE) or error from error
+            if (known := translated(error, WHERE)) is None:
+                raise
+            raise known from error
 
     def write(self, work: Callable[[Transaction], T], *, patience: timedelta = timedelta(0)) -> T:
         try:
             self._begin_as_python_would()
             return self._in_savepoint(work)
         except sqlite3.Error as error:
-            raise translated(error, WHERE) or error from error
+            if (known := translated(error, WHERE)) is None:
+                raise
+            raise known from error
 
     def _begin_as_python_would(self) -> None:
         level = self.connection.isolation_level

@@ -20,14 +20,27 @@ select *
  where id = :job_id
 """
 
-JOBS = """
-select *
-  from tenure_jobs
- where (:queue is null or queue = :queue)
-   and (:status is null
-        or status = :status
-        or status = 'queued' and :status = iif(attempt > 0, 'retrying',
-                                               iif(next_attempt_at > :now, 'scheduled', null)))
+# Each table is read from its newest end, and no further than the limit.
+NEWEST = """
+select id
+  from (select id
+          from (select id
+                  from tenure_job
+                 where (:queue is null or queue = :queue)
+                   and (:status is null
+                        or status = :status
+                        or status = 'queued' and :status = iif(attempt > 0, 'retrying',
+                             iif(next_attempt_at > :now, 'scheduled', null)))
+                 order by id desc
+                 limit :limit)
+         union all
+        select id
+          from (select id
+                  from tenure_history
+                 where (:queue is null or queue = :queue)
+                   and (:status is null or status = :status)
+                 order by id desc
+                 limit :limit))
  order by id desc
  limit :limit
 """
@@ -68,7 +81,7 @@ class SqliteRecords:
     def job(self, job_id: int) -> JobRecord | None:
         """The job, live or in the history that is kept."""
         limits.check_job_id(job_id)
-        return self._file.read(lambda t: _first(_jobs(t, JOB, job_id=job_id)))
+        return self._file.read(lambda t: _job(t, job_id))
 
     def jobs(
         self,
@@ -80,9 +93,12 @@ class SqliteRecords:
         """The latest 1 to 10,000 jobs by id, newest first; `status` may be a shade."""
         limits.check_int(limit, "limit", 1, MAX_RECORDS)
         wanted = None if status is None else check_shown(status)
-        return self._file.read(
-            lambda t: _jobs(t, JOBS, queue=queue, status=wanted, limit=limit, now=t.now)
-        )
+
+        def newest(t: Transaction) -> list[JobRecord]:
+            rows = t.all(NEWEST, queue=queue, status=wanted, limit=limit, now=t.now)
+            return [job for row in rows if (job := _job(t, row["id"])) is not None]
+
+        return self._file.read(newest)
 
     def attempts(self, job_id: int) -> list[AttemptRecord]:
         """The attempts of a job that are kept, the last 20 at most, oldest first."""
@@ -97,21 +113,16 @@ class SqliteRecords:
         self._file.close()
 
 
-def _first(records: list[JobRecord]) -> JobRecord | None:
-    return records[0] if records else None
-
-
-def _jobs(t: Transaction, sql: str, **values: object) -> list[JobRecord]:
-    return [_job(row, t.now) for row in t.all(sql, **values)]
-
-
-def _job(row: sqlite3.Row, now: int) -> JobRecord:
+def _job(t: Transaction, job_id: int) -> JobRecord | None:
+    row = t.one(JOB, job_id=job_id)
+    if row is None:
+        return None
     return JobRecord(
         job_id=row["id"],
         queue=row["queue"],
         kind=row["kind"],
         status=JobStatus(row["status"]),
-        shade=_shade(row, now),
+        shade=_shade(row, t.now),
         priority=row["priority"],
         attempt=row["attempt"],
         max_attempts=row["max_attempts"],

@@ -130,3 +130,18 @@ def test_a_long_wait_in_one_lane_is_read_from_an_index(raw: sqlite3.Connection) 
         assert "ORDER BY" not in plan(sql)
     assert "INDEX tenure_job_running" in plan(sqlite_lease.LAPSED)
     assert "ORDER BY" not in plan(sqlite_lease.LAPSED)
+
+
+def test_a_renewal_writes_the_same_few_pages_whatever_the_payload(
+    control_plane: SqliteControlPlane, raw: sqlite3.Connection
+) -> None:
+    """O25."""
+
+    def written_by_a_renewal(size: int) -> int:
+        job_id = control_plane.enqueue("mail", "send", "x" * size).job_id
+        control_plane.claim_job(job_id, "ada")
+        raw.execute("pragma wal_checkpoint(truncate)").fetchall()
+        control_plane.renew("ada", [(job_id, 1)])
+        return control_plane.path.with_name("jobs.db-wal").stat().st_size
+
+    assert written_by_a_renewal(1_000_000) == written_by_a_renewal(1_000) < 20_000
