@@ -27,6 +27,8 @@ def test_completed_jobs_are_kept_for_7_days_and_the_others_for_30(
     control_plane.claim_job(failed, "ada")
     control_plane.fail(failed, "ada", 1, BROKEN)
     control_plane.cancel(cancelled)
+    control_plane.claim_job(live, "ada")
+    control_plane.release(live, "ada", 1, started=True)
 
     def kept() -> list[int]:
         return sorted(job.job_id for job in records.jobs())
@@ -41,6 +43,7 @@ def test_completed_jobs_are_kept_for_7_days_and_the_others_for_30(
     assert control_plane.maintain() == ["deleted 1 failed jobs", "deleted 1 cancelled jobs"]
     assert kept() == [live]
     assert records.attempts(failed) == []
+    assert len(records.attempts(live)) == 1
 
 
 def test_a_large_history_is_deleted_in_bounded_batches(
