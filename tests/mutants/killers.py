@@ -1,0 +1,53 @@
+"""Which test noticed which mutant the last time, so that it is tried first the next time."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tests.mutants.mutant import Mutant
+
+FILE = Path(__file__).with_name("killers.json")
+
+
+class Killers:
+    """Node ids of tests by key of mutant, kept in a file that is committed."""
+
+    def __init__(self, file: Path = FILE) -> None:
+        self._file = file
+        by_test: dict[str, list[str]] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+        self._tests = {key: test for test, keys in by_test.items() for key in keys}
+
+    def __getitem__(self, mutant: Mutant) -> str | None:
+        return self._tests.get(mutant.key)
+
+    def note(self, mutant: Mutant, test: str) -> None:
+        self._tests[mutant.key] = test
+
+    def likely(self, mutant: Mutant) -> list[str]:
+        """Tests that noticed other mutants: those of the same place first, then the busiest."""
+        start = f"{mutant.kind} {mutant.place}: "
+        near = Counter(test for key, test in self._tests.items() if key.startswith(start))
+        far = Counter(
+            test for key, test in self._tests.items() if key.startswith(f"{mutant.kind} ")
+        )
+        order = [test for test, _ in near.most_common()] + [test for test, _ in far.most_common()]
+        return list(dict.fromkeys(order))
+
+    def near(self, mutant: Mutant) -> list[str]:
+        """Tests that noticed a mutant of the same place."""
+        start = f"{mutant.kind} {mutant.place}: "
+        return sorted({test for key, test in self._tests.items() if key.startswith(start)})
+
+    def save(self, known: Iterable[Mutant]) -> None:
+        """Write what is known of the mutants that there are."""
+        keys = {mutant.key for mutant in known}
+        by_test: dict[str, list[str]] = {}
+        for key, test in self._tests.items():
+            if key in keys:
+                by_test.setdefault(test, []).append(key)
+        ordered: Mapping[str, list[str]] = {t: sorted(by_test[t]) for t in sorted(by_test)}
+        text = json.dumps(ordered, indent=1, ensure_ascii=False) + "\n"
+        self._file.write_text(text, "utf-8")

@@ -1,0 +1,109 @@
+"""Runs tests against a mutant, in a process that is thrown away afterwards."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+
+from tenure.install import choose_schema
+from tests.mutants import sqlite_predicates
+from tests.mutants.mutant import Kind, Mutant
+from tests.tools import databases
+
+LONGEST = 30
+"""Seconds that one test may take; a loop that a mutant never leaves ends as a failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What to run."""
+
+    mutant: Mutant | None
+    """None: tenure as it is."""
+    kind: Kind
+    tests: Sequence[str]
+    """Paths and node ids."""
+    first: Sequence[str] = ()
+    """Node ids, most promising first."""
+    leave_out: frozenset[str] = frozenset()
+    """Node ids of tests that fail anyway."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """What each test costs, where known: cheap ones go first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What came of it: all failures, or the first one if any test will do."""
+
+    failed: tuple[str, ...]
+    passed: Mapping[str, float]
+    seconds: float
+    trouble: str = ""
+    """Why nothing is known."""
+
+
+def run(trial: Trial, template: str) -> Finding:
+    """Run the tests over a clone of the template database."""
+    watch = _Watch(trial)
+    arguments = ["-q", "--no-header", "--continue-on-collection-errors", f"--timeout={LONGEST}"]
+    if trial.mutant is not None and not trial.mutant.tests:
+        arguments.append("-x")
+    started = time.monotonic()
+    with _applied(trial.mutant, template) as database:
+        os.environ["TENURE_TEST_TEMPLATE"] = database
+        code = pytest.main([*arguments, *trial.tests], plugins=[watch])
+    return Finding(
+        failed=tuple(watch.failed),
+        passed=watch.passed,
+        seconds=time.monotonic() - started,
+        trouble="" if watch.failed or code == pytest.ExitCode.OK else f"pytest says {code!r}",
+    )
+
+
+class _Watch:
+    """A pytest plugin that chooses the tests, puts them in order, notes how they end."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._rank = {test: rank for rank, test in enumerate(trial.first)}
+        self.failed: list[str] = []
+        self.passed: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted(filter(self._concerns, items), key=self._order)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
+        if report.when == "call" and report.passed:
+            self.passed[report.nodeid] = report.duration
+
+    def _concerns(self, item: pytest.Item) -> bool:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        backend = parameters.get("backend", self._trial.kind)
+        return item.nodeid not in self._trial.leave_out and (backend == self._trial.kind)
+
+    def _order(self, item: pytest.Item) -> tuple[int, float]:
+        rank = self._rank.get(item.nodeid, len(self._rank))
+        return rank, self._trial.seconds.get(item.nodeid, LONGEST)
+
+
+@contextmanager
+def _applied(mutant: Mutant | None, template: str) -> Iterator[str]:
+    """The mutant in force; gives the name of the database that tests are to clone."""
+    if mutant is not None and mutant.kind is Kind.POSTGRES:
+        with databases.database(databases.new_name("mutant"), template=template) as name:
+            with psycopg.connect(databases.url(name)) as connection:
+                connection.execute(choose_schema("tenure").encode())
+                connection.execute(mutant.source.encode())
+            yield name
+        return
+    if mutant is not None and mutant.kind is Kind.SQLITE:
+        sqlite_predicates.replace(mutant.place, mutant.source)
+    yield template
