@@ -117,4 +117,166 @@ _GUARDS = (
     ),
 )
 
-VARIANTS: tuple[Variant, ...] = _GUARDS
+_FLOORS = "tests/postgres/test_floors.py"
+_HELD_UP = f"{_FLOORS}::test_a_job_is_found_wherever_its_writer_was_held_up_on_the_way"
+_LEFT_OPEN = f"{_FLOORS}::test_a_job_of_a_transaction_left_open_is_found_after_its_commit"
+
+_DUE_CLOCK = """\
+  lock table job in row exclusive mode;
+  perform pg_current_xact_id();
+  return clock();
+"""
+
+_CLOSED_THEN_MINIMUM = """\
+    if not writers_ended(v_floors[3], v_closer) then
+      if v_closer then
+        v_floors[4] := v_now;
+        perform set_config(floor_setting(p_queue), v_floors::text, false);
+      end if;
+      return v_floors;
+    end if;
+
+    v_floors := merged_floors(v_floors, p_row.floors, v_now);
+    for v_lane in 1 .. c_lanes loop
+      continue when v_floors[4 + v_lane] < 0;
+      select j.next_attempt_at
+        into v_first
+        from job as j
+       where j.status = 'queued'
+         and j.queue = p_queue
+         and j.priority = (v_lane - 1) / 2
+         and j.solo = (v_lane % 2 = 0)
+         and j.next_attempt_at >= instant(v_floors[4 + v_lane])
+       order by j.next_attempt_at, j.id
+       limit 1;
+"""
+
+_CLOSED_WITH_MINIMUM = """\
+    v_floors := merged_floors(v_floors, p_row.floors, v_now);
+    for v_lane in 1 .. c_lanes loop
+      continue when v_floors[4 + v_lane] < 0;
+      select f.next_attempt_at, w.ended
+        into v_first, v_closer
+        from (select writers_ended(v_floors[3], true) as ended offset 0) as w
+        left join lateral (
+             select j.next_attempt_at
+               from job as j
+              where j.status = 'queued'
+                and j.queue = p_queue
+                and j.priority = (v_lane - 1) / 2
+                and j.solo = (v_lane % 2 = 0)
+                and j.next_attempt_at >= instant(v_floors[4 + v_lane])
+              order by j.next_attempt_at, j.id
+              limit 1) as f on true;
+      if not v_closer then
+        return v_floors;
+      end if;
+"""
+
+_DUE_CLOCKS = tuple(
+    Variant(
+        name=f"{verb} reads the clock without the lock and the xid",
+        file=f"functions/{file}.sql",
+        edit=("v_now := due_clock();", "v_now := clock();")
+        if verb in ("enqueue", "retry")
+        else (":= due_clock();", ":= clock();"),
+        killed_by=(f"{_HELD_UP}[{verb}]",),
+    )
+    for verb, file in (
+        ("enqueue", "enqueue"),
+        ("enqueue_many", "enqueue_many"),
+        ("settle", "settle_jobs"),
+        ("sweep", "sweep_jobs"),
+        ("retry", "retry"),
+    )
+)
+
+_FLOOR_PROOF = (
+    Variant(
+        name="the writer's clock is read before its xid",
+        file="functions/due_clock.sql",
+        edit=(
+            f"begin\n{_DUE_CLOCK}",
+            """\
+declare
+  v_now timestamptz;
+begin
+  lock table job in row exclusive mode;
+  v_now := clock();
+  perform pg_current_xact_id();
+  return v_now;
+""",
+        ),
+        killed_by=(f"{_HELD_UP}[enqueue]",),
+    ),
+    Variant(
+        name="the writer takes no table lock",
+        file="functions/due_clock.sql",
+        edit=(_DUE_CLOCK, "  perform pg_current_xact_id();\n  return clock();\n"),
+        killed_by=(f"{_HELD_UP}[enqueue]",),
+    ),
+    Variant(
+        name="T is noted in a transaction that had an xid already",
+        file="functions/claim.sql",
+        edit=(
+            "v_fresh  boolean := pg_current_xact_id_if_assigned() is null;",
+            "v_fresh  boolean := true;",
+        ),
+        killed_by=(f"{_FLOORS}::test_a_claim_in_a_transaction_that_has_written_proves_nothing",),
+    ),
+    Variant(
+        name="T is read after the claim's xid was assigned",
+        file="functions/claim.sql",
+        edit=("case when v_fresh then v_t end", "case when v_fresh then v_now end"),
+        killed_by=(
+            f"{_FLOORS}"
+            "::test_a_job_is_found_wherever_a_claim_was_held_up_when_its_writer_came[before]",
+        ),
+    ),
+    Variant(
+        name="one reading of the clock dates the floor and the claim",
+        file="functions/claim.sql",
+        edit=("  v_now := clock();\n", "  v_now := v_t;\n"),
+        killed_by=(
+            f"{_FLOORS}::test_a_claim_is_dated_after_the_instant_that_its_floor_rests_on",
+        ),
+    ),
+    Variant(
+        name="the floor's horizon is the snapshot's xmax",
+        file="functions/lane_floors.sql",
+        edit=(
+            "v_floors[3] := pg_current_xact_id()::text::bigint;",
+            "v_floors[3] := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
+        ),
+        killed_by=(f"{_LEFT_OPEN}[enqueue]",),
+    ),
+    Variant(
+        name="the floor has no horizon",
+        file="functions/lane_floors.sql",
+        edit=("v_floors[3] := pg_current_xact_id()::text::bigint;", "v_floors[3] := 0;"),
+        killed_by=(f"{_LEFT_OPEN}[release]",),
+    ),
+    Variant(
+        name="the first queued job is read in the statement that asks for writers",
+        file="functions/lane_floors.sql",
+        edit=(_CLOSED_THEN_MINIMUM, _CLOSED_WITH_MINIMUM),
+        killed_by=(
+            f"{_FLOORS}"
+            "::test_a_job_is_found_when_its_writer_ends_while_a_claim_looks_for_writers",
+        ),
+    ),
+    Variant(
+        name="a closer look at the writers sees none",
+        file="functions/writers_ended.sql",
+        edit=("and writes.mode = 'RowExclusiveLock'", "and writes.mode = 'ExclusiveLock'"),
+        killed_by=(f"{_LEFT_OPEN}[fail]",),
+    ),
+    Variant(
+        name="the floor is T, whatever waits before it",
+        file="functions/lane_floors.sql",
+        edit=("least(v_floors[2], microseconds(v_first))", "v_floors[2]"),
+        killed_by=(f"{_FLOORS}::test_the_floor_stays_at_the_first_job_that_waits_though_somebody_holds_it",),
+    ),
+)
+
+VARIANTS: tuple[Variant, ...] = (*_GUARDS, *_DUE_CLOCKS, *_FLOOR_PROOF)

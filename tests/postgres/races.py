@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -31,13 +31,14 @@ GATE = 7
 @contextmanager
 def connected(dsn: str, **options: Any) -> Iterator[Connection]:
     """A session in autocommit; its own transactions begin and end in plain SQL."""
-    with psycopg.connect(
+    connection = psycopg.connect(
         dsn,
         autocommit=True,
         row_factory=namedtuple_row,
         options=f"-c statement_timeout={LONGEST_WAIT}s",
         **options,
-    ) as connection:
+    )
+    with closing(connection):
         yield connection
 
 
@@ -163,7 +164,10 @@ class Gate:
     def closed(self, to: Connection, stop: str) -> Iterator[None]:
         """Hold a session up at a reading of the clock from now on: "before 2", "after 1"."""
         to.execute(
-            "select set_config('tests.stop', %s, false), set_config('tests.readings', '0', false)",
+            """
+            select set_config('tests.stop', %s, false) as stop,
+                   set_config('tests.readings', '0', false) as readings
+            """,
             [stop],
         )
         self.keeper.execute("select pg_advisory_lock(%s)", [GATE])
