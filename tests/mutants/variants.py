@@ -237,9 +237,7 @@ begin
         name="one reading of the clock dates the floor and the claim",
         file="functions/claim.sql",
         edit=("  v_now := clock();\n", "  v_now := v_t;\n"),
-        killed_by=(
-            f"{_FLOORS}::test_a_claim_is_dated_after_the_instant_that_its_floor_rests_on",
-        ),
+        killed_by=(f"{_FLOORS}::test_a_claim_is_dated_after_the_instant_that_its_floor_rests_on",),
     ),
     Variant(
         name="the floor's horizon is the snapshot's xmax",
@@ -261,8 +259,7 @@ begin
         file="functions/lane_floors.sql",
         edit=(_CLOSED_THEN_MINIMUM, _CLOSED_WITH_MINIMUM),
         killed_by=(
-            f"{_FLOORS}"
-            "::test_a_job_is_found_when_its_writer_ends_while_a_claim_looks_for_writers",
+            f"{_FLOORS}::test_a_job_is_found_when_its_writer_ends_while_a_claim_looks_for_writers",
         ),
     ),
     Variant(
@@ -275,8 +272,45 @@ begin
         name="the floor is T, whatever waits before it",
         file="functions/lane_floors.sql",
         edit=("least(v_floors[2], microseconds(v_first))", "v_floors[2]"),
-        killed_by=(f"{_FLOORS}::test_the_floor_stays_at_the_first_job_that_waits_though_somebody_holds_it",),
+        killed_by=(
+            f"{_FLOORS}::test_the_floor_stays_at_the_first_job_that_waits_though_somebody_holds_it",
+        ),
     ),
 )
 
-VARIANTS: tuple[Variant, ...] = (*_GUARDS, *_DUE_CLOCKS, *_FLOOR_PROOF)
+_HINTS = "tests/postgres/test_floor_hints.py"
+
+_FLOOR_HINTS = (
+    Variant(
+        name="floors are noted under a short hash of the queue",
+        file="functions/floor_setting.sql",
+        edit=("encode(convert_to(p_queue, 'UTF8'), 'hex')", "abs(hashtext(p_queue)::bigint)"),
+        killed_by=(f"{_HINTS}::test_queues_whose_names_hash_alike_do_not_share_floors",),
+    ),
+    Variant(
+        name="a floor in the future is believed",
+        file="functions/lane_floors.sql",
+        edit=("or v_now < any (v_floors[4:24])", "or v_now < v_floors[4]"),
+        killed_by=(f"{_HINTS}::test_a_note_that_cannot_be_right_is_not_believed",),
+    ),
+    Variant(
+        name="floors outlive their generation",
+        file="functions/lane_floors.sql",
+        edit=("if v_floors[1] <> v_generation or", "if"),
+        killed_by=(f"{_HINTS}::test_every_session_forgets_the_floors_of_a_queue_with_a_straggler",),
+    ),
+    Variant(
+        name="a published floor in the future is believed",
+        file="functions/merged_floors.sql",
+        edit=(" and p_published[2 * v_pair] <= p_now then", " then"),
+        killed_by=(f"{_HINTS}::test_a_published_floor_in_the_future_is_not_believed",),
+    ),
+    Variant(
+        name="publishing floors waits for the queue's row",
+        file="functions/publish_floors.sql",
+        edit=("       for no key update skip locked\n", "       for no key update\n"),
+        killed_by=(f"{_HINTS}::test_a_claim_does_not_wait_to_publish_floors",),
+    ),
+)
+
+VARIANTS: tuple[Variant, ...] = (*_GUARDS, *_DUE_CLOCKS, *_FLOOR_PROOF, *_FLOOR_HINTS)

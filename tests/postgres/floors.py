@@ -108,9 +108,7 @@ def _ended(connection: Connection, verb: str, lease: Any, **options: Any) -> int
 
 
 def _settle(connection: Connection, lease: Any) -> int:
-    [row] = call(
-        connection, "settle", lease.worker_id, [lease.job_id], [lease.token], ["release"]
-    )
+    [row] = call(connection, "settle", lease.worker_id, [lease.job_id], [lease.token], ["release"])
     assert (row.verdict, row.status) == ("ok", "queued")
     return int(row.job_id)
 

@@ -232,9 +232,9 @@ def test_a_cancel_gives_up_after_two_seconds_and_was_not_accepted(
 
 
 OTHER_VERBS: dict[str, Callable[[Connection, Any], str]] = {
-    "update_owned": lambda c, lease: one(
-        c, "update_owned", *owner(lease), progress=Jsonb(1)
-    ).verdict,
+    "update_owned": lambda c, lease: (
+        one(c, "update_owned", *owner(lease), progress=Jsonb(1)).verdict
+    ),
     "seal": lambda c, lease: one(c, "seal", *owner(lease)).verdict,
     "complete": lambda c, lease: one(c, "complete", *owner(lease)).verdict,
     "fail": lambda c, lease: one(c, "fail", *owner(lease), "Broken").verdict,
