@@ -91,6 +91,8 @@ class SqliteRecords:
         limit: int = 100,
     ) -> list[JobRecord]:
         """The latest 1 to 10,000 jobs by id, newest first; `status` may be a shade."""
+        if queue is not None:
+            limits.check_name(queue, "queue")
         limits.check_int(limit, "limit", 1, MAX_RECORDS)
         wanted = None if status is None else check_shown(status)
 
