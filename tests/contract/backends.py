@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from tenure.control_plane import ControlPlane
 from tenure.postgres import PostgresControlPlane
@@ -77,30 +78,66 @@ class Backend(Protocol):
         ...
 
 
+class Pool:
+    """Connections to one database that live longer than a test.
+
+    They keep their plans, which cost more than the calls, and lose their settings: a claim
+    remembers in one how far it has looked.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._idle: list[psycopg.Connection[Any]] = []
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        connection = self._idle.pop() if self._idle else self._connect()
+        try:
+            yield connection
+        finally:
+            if connection.info.transaction_status == TransactionStatus.IDLE:
+                connection.execute("reset all")
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self._dsn, autocommit=True)
+
+    def close(self) -> None:
+        for connection in self._idle:
+            connection.close()
+
+
 class Postgres:
     """A database that the tests share; it is emptied for each."""
 
     lacks: ClassVar[dict[str, str]] = {}
-    TABLES = ("job", "job_history", "attempt", "queue", "worker")
+    EMPTY = """
+        create table if not exists application (row text);
+        delete from application;
+        delete from tenure.job;
+        delete from tenure.job_history;
+        delete from tenure.attempt;
+        delete from tenure.queue;
+        delete from tenure.worker;
+    """
 
-    def __init__(self, dsn: str, stack: ExitStack) -> None:
-        self._dsn = dsn
+    def __init__(self, pool: Pool, stack: ExitStack) -> None:
+        self._pool = pool
         self._stack = stack
-        self._own = self._connect()
-        for table in self.TABLES:
-            self._own.execute(f"delete from tenure.{table}")
-        self._own.execute("create table if not exists application (row text)")
-        self._own.execute("delete from application")
+        self._own = stack.enter_context(pool.connection())
+        self._own.execute(self.EMPTY)
         self.clock = Clock(self._tell)
-        self.control_plane: ControlPlane = PostgresControlPlane(self._connect())
+        self.control_plane: ControlPlane = self.another()
         self.records: Records = PostgresRecords(self._own)
 
     def another(self) -> ControlPlane:
-        return PostgresControlPlane(self._connect())
+        return PostgresControlPlane(self._stack.enter_context(self._pool.connection()))
 
     @contextmanager
     def transaction(self) -> Iterator[Caller]:
-        with psycopg.connect(self._dsn) as connection:
+        with self._pool.connection() as connection, connection.transaction():
             yield Caller(
                 PostgresControlPlane(connection),
                 lambda row: connection.execute("insert into application values (%s)", (row,)),
@@ -111,9 +148,6 @@ class Postgres:
 
     def set_attempt(self, job_id: int, attempt: int) -> None:
         self._own.execute("update tenure.job set attempt = %s where id = %s", (attempt, job_id))
-
-    def _connect(self) -> psycopg.Connection[Any]:
-        return self._stack.enter_context(psycopg.connect(self._dsn, autocommit=True))
 
     def _tell(self, now: datetime) -> None:
         self._own.execute("update tenure.test_clock set at = %s", (now,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from pytest_postgresql.executors import NoopExecutor
 
 from tenure.control_plane import ControlPlane
 from tenure.records import Records
-from tests.contract.backends import Backend, Clock, Postgres, Sqlite
+from tests.contract.backends import Backend, Clock, Pool, Postgres, Sqlite
 from tests.tools import databases
 
 
@@ -22,17 +22,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_dsn(postgresql_server: NoopExecutor) -> Iterator[str]:
+def shared_pool(postgresql_server: NoopExecutor) -> Iterator[Pool]:
     """One database for the whole run: a clone for each test would take most of the time."""
-    with databases.database(
-        databases.new_name("contract"), template=postgresql_server.template_dbname
-    ) as name:
-        yield databases.url(name)
+    with (
+        databases.database(
+            databases.new_name("contract"), template=postgresql_server.template_dbname
+        ) as name,
+        closing(Pool(databases.url(name))) as pool,
+    ):
+        yield pool
 
 
 def opened(kind: str, request: pytest.FixtureRequest, tmp_path: Path, stack: ExitStack) -> Backend:
     if kind == "postgres":
-        return Postgres(request.getfixturevalue("shared_dsn"), stack)
+        return Postgres(request.getfixturevalue("shared_pool"), stack)
     return Sqlite(tmp_path / "tenure.sqlite", stack)
 
 
@@ -50,11 +53,17 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
         yield made
 
 
-@pytest.fixture
-def every_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Backend]]:
-    """All of them at once, for what must be the same to the letter."""
+@pytest.fixture(scope="module")
+def every_backend(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Backend]]:
+    """All of them at once, for a module about what must be the same to the letter.
+
+    The tests of that module share them, and none may use `backend` besides.
+    """
     with ExitStack() as stack:
-        yield [opened(kind, request, tmp_path, stack) for kind in KINDS]
+        path = tmp_path_factory.mktemp("every")
+        yield [opened(kind, request, path, stack) for kind in KINDS]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from tenure.errors import InvalidArgument
-from tenure.values import Failure, LapsedLease, NewJob, Outcome, Verb
+from tenure.values import Failure, JobLease, LapsedLease, NewJob, Outcome, Verb
 from tests.contract.backends import Backend
 from tests.contract.scenario import BROKEN, SECOND, Scene
 
@@ -358,6 +358,12 @@ case("job_id is text", "job_id is not an int: '1'", lambda p, _: p.cancel("1"))
 case("job_id is nothing", "job_id is not an int: None", lambda p, _: p.claim_job(None, "w"))
 
 
+@pytest.fixture(scope="module")
+def leases(every_backend: list[Backend]) -> list[JobLease]:
+    """A running job of each backend, which nothing here can change."""
+    return [Scene(backend.control_plane, backend.clock).lease() for backend in every_backend]
+
+
 def everything(backend: Backend) -> object:
     jobs = backend.records.jobs(limit=1000)
     return jobs, backend.records.queues(), [backend.records.attempts(j.job_id) for j in jobs]
@@ -365,12 +371,11 @@ def everything(backend: Backend) -> object:
 
 @pytest.mark.parametrize("name", CASES)
 def test_bad_input_is_refused_alike_everywhere_and_nothing_is_written(
-    every_backend: list[Backend], name: str
+    every_backend: list[Backend], leases: list[JobLease], name: str
 ) -> None:
     call, says = CASES[name]
-    refusals = []
-    for backend in every_backend:
-        lease = Scene(backend.control_plane, backend.clock).lease()
+    refusals = set()
+    for backend, lease in zip(every_backend, leases, strict=True):
         before = everything(backend)
 
         with pytest.raises(InvalidArgument) as caught:
@@ -378,50 +383,8 @@ def test_bad_input_is_refused_alike_everywhere_and_nothing_is_written(
 
         assert everything(backend) == before
         assert isinstance(caught.value, ValueError)
-        refusals.append(
-            (str(caught.value).replace(f"job {lease.job_id} ", "job N "), caught.value.hint)
-        )
-    message, hint = refusals[0]
-    assert message.startswith(says) or says in message
+        message = str(caught.value).replace(f"job {lease.job_id} ", "job N ")
+        refusals.add((message, caught.value.hint))
+    [(message, hint)] = refusals
+    assert says in message
     assert hint
-    assert set(refusals) == {(message, hint)}
-
-
-def test_the_largest_arguments_are_accepted(backend: Backend) -> None:
-    plane = backend.control_plane
-    added = plane.enqueue(
-        "q" * 128,
-        "é" * 64,
-        priority=9,
-        delay=YEARS,
-        max_attempts=1000,
-        timeout=YEARS,
-        retry_base=YEARS,
-        retry_cap=YEARS,
-        dedup_key="x" * 8 * 1024,
-    )
-    assert added.created
-    assert plane.claim(["q" * 128], "w" * 256, max_jobs=1000, lease_for=DAY) == []
-    assert plane.sweep("w", 10_000) == []
-    assert plane.lapsed(10_000) == []
-    plane.cancel(added.job_id)
-    assert plane.retry(added.job_id, 1000).verdict == "ok"
-
-
-def test_the_smallest_arguments_are_accepted(backend: Backend) -> None:
-    plane = backend.control_plane
-    zero, shortest = timedelta(0), timedelta(milliseconds=100)
-    added = plane.enqueue(
-        "q",
-        "k",
-        priority=0,
-        delay=zero,
-        max_attempts=1,
-        timeout=shortest,
-        retry_base=zero,
-        retry_cap=zero,
-        dedup_key="x",
-    )
-    [lease] = plane.claim(["q"], "w", max_jobs=1, lease_for=shortest)
-    assert lease.job_id == added.job_id
-    assert plane.release(lease.job_id, "w", lease.token, started=False, delay=zero).verdict == "ok"

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tenure.control_plane import ControlPlane
 from tenure.errors import CancelRequested, JobUnknown, LeaseLost
 from tenure.records import AttemptRecord, JobRecord, Records
 from tenure.values import JobStatus, LapsedLease, LeaseRenewal, Outcome, Settled, Verb, Verdict
@@ -68,9 +70,20 @@ class Act:
     backend: Backend
     shown: Shown
 
+    @property
+    def plane(self) -> ControlPlane:
+        return self.backend.control_plane
+
+    @property
+    def lease(self) -> tuple[int, str, int]:
+        return self.shown.job_id, self.shown.worker_id, self.shown.token
+
+    def job(self) -> JobRecord | None:
+        return self.backend.records.job(self.shown.job_id)
+
     def settled(self, answer: Settled) -> str:
-        shown, job = self.shown, self.backend.records.job(self.shown.job_id)
-        assert (answer.job_id, answer.token) == (shown.job_id, shown.token)
+        job = self.job()
+        assert (answer.job_id, answer.token) == (self.shown.job_id, self.shown.token)
         assert answer.status == (job.status if job else None)
         due = None
         if answer.verdict in (Verdict.OK, Verdict.ALREADY) and job is not None:
@@ -78,62 +91,50 @@ class Act:
         assert answer.next_attempt_at == due
         return answer.verdict
 
-    def settle(self, outcome: Outcome) -> str:
-        [answer] = self.backend.control_plane.settle(self.shown.worker_id, [outcome])
-        return self.settled(answer)
-
-    @property
-    def lease(self) -> tuple[int, str, int]:
-        return self.shown.job_id, self.shown.worker_id, self.shown.token
-
 
 def complete(act: Act) -> str:
-    return act.settled(act.backend.control_plane.complete(*act.lease, {"given": True}))
+    return act.settled(act.plane.complete(*act.lease, {"given": True}))
 
 
 def fail(act: Act) -> str:
-    return act.settled(act.backend.control_plane.fail(*act.lease, BROKEN))
+    return act.settled(act.plane.fail(*act.lease, BROKEN))
 
 
 def fail_for_good(act: Act) -> str:
-    return act.settled(act.backend.control_plane.fail(*act.lease, BROKEN_FOR_GOOD))
+    return act.settled(act.plane.fail(*act.lease, BROKEN_FOR_GOOD))
 
 
 def release_started(act: Act) -> str:
-    return act.settled(act.backend.control_plane.release(*act.lease, started=True))
+    return act.settled(act.plane.release(*act.lease, started=True))
 
 
 def release_unstarted(act: Act) -> str:
-    return act.settled(act.backend.control_plane.release(*act.lease, started=False))
+    return act.settled(act.plane.release(*act.lease, started=False))
 
 
 def acknowledge(act: Act) -> str:
-    return act.settled(act.backend.control_plane.acknowledge_cancel(*act.lease))
+    return act.settled(act.plane.acknowledge_cancel(*act.lease))
 
 
 def seal(act: Act) -> str:
-    return act.settled(act.backend.control_plane.seal(*act.lease, {"sealed again": True}))
+    return act.settled(act.plane.seal(*act.lease, {"sealed again": True}))
 
 
 def update(act: Act) -> str:
-    return act.settled(act.backend.control_plane.update_owned(*act.lease, progress=50))
+    return act.settled(act.plane.update_owned(*act.lease, progress=50))
 
 
 def update_anyway(act: Act) -> str:
     return act.settled(
-        act.backend.control_plane.update_owned(
-            *act.lease, progress=50, require_cancel_not_requested=False
-        )
+        act.plane.update_owned(*act.lease, progress=50, require_cancel_not_requested=False)
     )
 
 
 def renew(act: Act) -> str:
     shown = act.shown
-    [renewal] = act.backend.control_plane.renew(
-        shown.worker_id, [(shown.job_id, shown.token)], lease_for=LEASE_FOR
-    )
+    [renewal] = act.plane.renew(shown.worker_id, [(shown.job_id, shown.token)], lease_for=LEASE_FOR)
     assert (renewal.job_id, renewal.token) == (shown.job_id, shown.token)
-    job = act.backend.records.job(shown.job_id)
+    job = act.job()
     if renewal.outcome is LeaseRenewal.RENEWED:
         assert job is not None
         assert renewal.lease_expires_at == job.lease_expires_at
@@ -158,11 +159,11 @@ def guard_anyway(act: Act) -> str:
 
 
 def sweep(act: Act) -> str:
-    found = [s for s in act.backend.control_plane.sweep(MOVER) if s.job_id == act.shown.job_id]
+    found = [s for s in act.plane.sweep(MOVER) if s.job_id == act.shown.job_id]
     if not found:
         return "nothing"
     [swept] = found
-    job = act.backend.records.job(swept.job_id)
+    job = act.job()
     assert job is not None
     assert (swept.token, swept.status) == (job.token - 1, job.status)
     queued = job.status is JobStatus.QUEUED
@@ -171,7 +172,7 @@ def sweep(act: Act) -> str:
 
 
 def claim_job(act: Act) -> str:
-    lease = act.backend.control_plane.claim_job(act.shown.job_id, MOVER)
+    lease = act.plane.claim_job(act.shown.job_id, MOVER)
     return "leased" if lease else "nothing"
 
 
@@ -183,15 +184,15 @@ def reclaim(act: Act) -> str:
         token=shown.token,
         lease_expires_at=shown.lease_expires_at,
     )
-    return "leased" if act.backend.control_plane.reclaim(pinned, MOVER) else "nothing"
+    return "leased" if act.plane.reclaim(pinned, MOVER) else "nothing"
 
 
 def operated(act: Act, verb: str) -> str:
     try:
-        answer = getattr(act.backend.control_plane, verb)(act.shown.job_id)
+        answer = getattr(act.plane, verb)(act.shown.job_id)
     except JobUnknown:
         return "JobUnknown"
-    job = act.backend.records.job(act.shown.job_id)
+    job = act.job()
     assert job is not None
     assert (answer.job_id, answer.status, answer.holder_pid) == (job.job_id, job.status, None)
     return str(answer.verdict)
@@ -205,12 +206,13 @@ def retry(act: Act) -> str:
     return operated(act, "retry")
 
 
-def one(verb: Verb, **options: object) -> Callable[[Act], str]:
+def one(verb: Verb, **options: Any) -> Callable[[Act], str]:
     """The same verb as the only one of a settle."""
 
     def settle(act: Act) -> str:
-        outcome = Outcome(job_id=act.shown.job_id, token=act.shown.token, verb=verb)
-        return act.settle(replace(outcome, **options))  # type: ignore[arg-type]
+        outcome = Outcome(job_id=act.shown.job_id, token=act.shown.token, verb=verb, **options)
+        [answer] = act.plane.settle(act.shown.worker_id, [outcome])
+        return act.settled(answer)
 
     return settle
 

@@ -224,6 +224,21 @@ def test_one_renewal_call_answers_for_each_lease_on_its_own(
     assert [a.job_id for a in answers if a.cancel_requested] == [cancelled.job_id]
 
 
+def test_a_lost_lease_and_its_successor_may_be_renewed_in_one_call(
+    scene: Scene, clock: Clock
+) -> None:
+    first = scene.lease()
+    second = scene.reclaim(first, "ada")
+    clock.advance(SECOND)
+
+    answers = scene.control_plane.renew("ada", [(first.job_id, token) for token in (1, 2)])
+
+    assert {answer.token: answer.outcome for answer in answers} == {
+        first.token: LeaseRenewal.LOST,
+        second.token: LeaseRenewal.RENEWED,
+    }
+
+
 def test_a_thousand_leases_are_renewed_in_one_call(scene: Scene) -> None:
     scene.control_plane.enqueue_many([NewJob(queue=scene.queue, kind="work")] * 1000)
     leases = scene.control_plane.claim([scene.queue], "ada", max_jobs=1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from tenure.records import JobRecord, Records
 from tenure.values import Failure, JobStatus, Outcome, Verb, Verdict
 from tests.contract.backends import Clock
 from tests.contract.scenario import Scene
+
+TEN_YEARS = timedelta(days=3653)
 
 
 @pytest.fixture
@@ -244,3 +247,46 @@ def test_an_error_without_a_message_is_its_type(scene: Scene, records: Records) 
     last_error = record(records, lease.job_id).last_error
     assert last_error is not None
     assert last_error.rstrip(": ") == "TimeoutError"
+
+
+def test_the_largest_arguments_are_accepted(control_plane: ControlPlane) -> None:
+    plane = control_plane
+    added = plane.enqueue(
+        "q" * 128,
+        "é" * 64,
+        priority=9,
+        delay=TEN_YEARS,
+        max_attempts=1000,
+        timeout=TEN_YEARS,
+        retry_base=TEN_YEARS,
+        retry_cap=TEN_YEARS,
+        dedup_key="x" * 8 * 1024,
+    )
+    assert added.created
+    assert plane.claim(["q" * 128], "w" * 256, max_jobs=1000, lease_for=timedelta(days=1)) == []
+    assert plane.sweep("w", 10_000) == []
+    assert plane.lapsed(10_000) == []
+    plane.cancel(added.job_id)
+    assert plane.retry(added.job_id, 1000).verdict is Verdict.OK
+
+
+def test_the_smallest_arguments_are_accepted(control_plane: ControlPlane) -> None:
+    plane = control_plane
+    zero, shortest = timedelta(0), timedelta(milliseconds=100)
+    added = plane.enqueue(
+        "q",
+        "k",
+        priority=0,
+        delay=zero,
+        max_attempts=1,
+        timeout=shortest,
+        retry_base=zero,
+        retry_cap=zero,
+        dedup_key="x",
+    )
+    [lease] = plane.claim(["q"], "w", max_jobs=1, lease_for=shortest)
+    assert lease.job_id == added.job_id
+    assert (
+        plane.release(lease.job_id, "w", lease.token, started=False, delay=zero).verdict
+        is Verdict.OK
+    )
