@@ -121,6 +121,11 @@ _FLOORS = "tests/postgres/test_floors.py"
 _HELD_UP = f"{_FLOORS}::test_a_job_is_found_wherever_its_writer_was_held_up_on_the_way"
 _LEFT_OPEN = f"{_FLOORS}::test_a_job_of_a_transaction_left_open_is_found_after_its_commit"
 
+
+def _floors(test: str) -> str:
+    return f"{_FLOORS}::{test}"
+
+
 _DUE_CLOCK = """\
   lock table job in row exclusive mode;
   perform pg_current_xact_id();
@@ -229,8 +234,9 @@ begin
         file="functions/claim.sql",
         edit=("case when v_fresh then v_t end", "case when v_fresh then v_now end"),
         killed_by=(
-            f"{_FLOORS}"
-            "::test_a_job_is_found_wherever_a_claim_was_held_up_when_its_writer_came[before]",
+            _floors(
+                "test_a_job_is_found_wherever_a_claim_was_held_up_when_its_writer_came[before]"
+            ),
         ),
     ),
     Variant(

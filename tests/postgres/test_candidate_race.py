@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_one_of_the_workers_that_read_a_candidate_together_gets_it(session: Sess
 
     for _ in range(25):
         job_id = enqueued(next(iter(workers.values())))
-        runs = [started(lambda w=w, c=c: race(w, c)) for w, c in workers.items()]
+        runs = [started(partial(race, w, c)) for w, c in workers.items()]
         answers = [run.result(LONGEST_WAIT) for run in runs]
 
         assert {candidate for candidate, _ in answers} == {job_id}
@@ -143,7 +144,7 @@ def test_claims_together_share_the_jobs_without_a_double(session: Session) -> No
             leases += some
         return leases
 
-    runs = [started(lambda w=w, c=c: race(w, c)) for w, c in workers.items()]
+    runs = [started(partial(race, w, c)) for w, c in workers.items()]
     leases = [lease for run in runs for lease in run.result(LONGEST_WAIT)]
 
     assert sorted(lease.job_id for lease in leases) == jobs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_job_is_found_wherever_its_writer_was_held_up_on_the_way(
 
         writer.execute("begin")
         with gate.closed(writer, f"after {reading}"):
-            write = started(lambda what=what: WRITERS[verb].write(writer, what))
+            write = started(partial(WRITERS[verb].write, writer, what))
             stopped = gate.stopped(watcher, writer, write)
             press(claimer, clock)
         job_id = write.result(LONGEST_WAIT)
