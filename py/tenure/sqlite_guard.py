@@ -29,11 +29,11 @@ def guard(
         if t.one(OWNED_LEASE, **owner) is not None:
             raise CancelRequested(
                 f"the cancellation of job {job_id} was requested",
-                hint="stop, and call acknowledge_cancel",
+                hint="Stop, and call acknowledge_cancel.",
             )
         raise LeaseLost(
             f"lease {token} on job {job_id} is lost",
-            hint="discard the work: a later lease has the job, or it has ended",
+            hint="Discard the work: a later lease has the job, or it has ended.",
         )
 
     try:

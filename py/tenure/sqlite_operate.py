@@ -159,7 +159,7 @@ def _ended(t: Transaction, job_id: int) -> JobStatus:
     if ended is None:
         raise JobUnknown(
             f"job {job_id} is unknown",
-            hint="check the id; finished jobs are kept for a limited time",
+            hint="Check the id; finished jobs are kept for a limited time.",
         )
     return JobStatus(ended["status"])
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from tenure.errors import InvalidArgument
+from tenure.errors import CancelRequested, InvalidArgument, JobUnknown, LeaseLost
 from tenure.values import Failure, JobLease, LapsedLease, NewJob, Outcome, Verb
 from tests.contract.backends import Backend
 from tests.contract.scenario import BROKEN, SECOND, Scene
@@ -388,3 +388,44 @@ def test_bad_input_is_refused_alike_everywhere_and_nothing_is_written(
     [(message, hint)] = refusals
     assert says in message
     assert hint
+
+
+def guarded(backend: Backend, job_id: int, token: int) -> None:
+    with backend.transaction() as caller:
+        caller.control_plane.guard(job_id, "ada", token)
+
+
+def test_what_only_the_database_can_know_is_said_alike_everywhere(
+    every_backend: list[Backend],
+) -> None:
+    said = set()
+    for backend in every_backend:
+        lease = Scene(backend.control_plane, backend.clock).lease()
+        job_id = lease.job_id
+        with pytest.raises(JobUnknown) as unknown:
+            backend.control_plane.cancel(987_654)
+        with pytest.raises(LeaseLost) as lost:
+            guarded(backend, job_id, lease.token + 1)
+        backend.control_plane.cancel(job_id)
+        with pytest.raises(CancelRequested) as cancelled:
+            guarded(backend, job_id, lease.token)
+        texts = (str(caught.value) for caught in (unknown, lost, cancelled))
+        said.add(tuple(text.replace(f"job {job_id} ", "job N ") for text in texts))
+
+    [(unknown_text, lost_text, cancelled_text)] = said
+    assert unknown_text.startswith("job 987654 is unknown (")
+    assert lost_text.startswith("lease 2 on job N is lost (")
+    assert cancelled_text.startswith("the cancellation of job N was requested (")
+
+
+def test_a_run_at_more_than_ten_years_ahead_is_refused(every_backend: list[Backend]) -> None:
+    for backend in every_backend:
+        plane, before = backend.control_plane, everything(backend)
+        furthest = backend.clock.now + YEARS
+        for late in (furthest + timedelta(microseconds=1), datetime.max.replace(tzinfo=UTC)):
+            with pytest.raises(InvalidArgument, match="run_at is"):
+                plane.enqueue("q", "k", run_at=late)
+            with pytest.raises(InvalidArgument, match="run_at is"):
+                plane.enqueue_many([NewJob(kind="k"), NewJob(kind="k", run_at=late)])
+        assert everything(backend) == before
+        assert plane.enqueue("q", "k", run_at=furthest).created
