@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterator
 
 from tenure.backing import Plane
+from tenure.forks import begin_anew_after_fork
 from tenure.link import BROKEN
 
 IDLE_KEPT = 4
@@ -25,7 +25,7 @@ class Planes:
         self._open_plane = open_plane
         self._idle: list[Plane] = []
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        begin_anew_after_fork(self)
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Plane]:
@@ -48,17 +48,18 @@ class Planes:
         """Close what is idle. The pool can be used again."""
         with self._lock:
             idle, self._idle = self._idle, []
-        if self._process == os.getpid():
-            for plane in idle:
-                plane.close()
+        for plane in idle:
+            plane.close()
+
+    def after_fork(self) -> None:
+        # To close the parent's planes here would end the parent's sessions.
+        _inherited.extend(self._idle)
+        self._idle = []
+        self._lock = threading.Lock()
 
     def _taken(self) -> Plane | None:
         while True:
             with self._lock:
-                if self._process != os.getpid():
-                    # The parent's: to close them here would end the parent's sessions.
-                    _inherited.extend(self._idle)
-                    self._idle, self._process = [], os.getpid()
                 if not self._idle:
                     return None
                 plane = self._idle.pop()
@@ -68,7 +69,7 @@ class Planes:
 
     def _give_back(self, plane: Plane) -> None:
         with self._lock:
-            if len(self._idle) < IDLE_KEPT and self._process == os.getpid():
+            if len(self._idle) < IDLE_KEPT:
                 self._idle.append(plane)
                 return
         plane.close()

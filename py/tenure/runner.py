@@ -88,15 +88,15 @@ class WorkerRunner:
         self._endings = Link(backing.open)
         self._worker = Worker(LinkedOwner(self._endings.call), handlers, lease_for=lease_for)
         self._loop = Loop()
-        self._slots = [Slots(*group, freed=self._loop.freed) for group in options.groups]
+        self.slots = [Slots(*group, freed=self._loop.freed) for group in options.groups]
         self._claimer = Claimer(
-            backing.open, self._slots, self._ledger, self._run_job, lease_for=lease_for
+            backing.open, self.slots, self._ledger, self._run_job, lease_for=lease_for
         )
         self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)
-        self._chores = RunnerChores(
-            backing.open, self._claimer, options.queues, sum(s.size for s in self._slots)
+        self.chores = RunnerChores(
+            backing.open, self._claimer, options.queues, sum(s.size for s in self.slots)
         )
-        self._housekeeping = Housekeeping(self._chores, every=sweep_every, swept=self._loop.wake)
+        self._housekeeping = Housekeeping(self.chores, every=sweep_every, swept=self._loop.wake)
         self._thread: threading.Thread | None = None
 
     @property
@@ -112,6 +112,11 @@ class WorkerRunner:
     def running(self) -> int:
         """How many leases it has just now."""
         return len(self._ledger.all())
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._signals.requested
 
     def start(self) -> None:
         """Start working, in threads, and return.
@@ -175,7 +180,7 @@ class WorkerRunner:
         """
         with self._signals:
             self._backing.check()
-            self._chores.sweep(SWEEP_LIMIT)
+            self.chores.sweep(SWEEP_LIMIT)
             self._heartbeat.start()
             self._housekeeping.start()
             try:
@@ -211,9 +216,9 @@ class WorkerRunner:
         if self._sleeper is not None:
             self._sleeper.close()
         self._heartbeat.stop()
-        for slots in self._slots:
+        for slots in self.slots:
             slots.close()
-        for link in (self._beats, self._endings, self._chores, self._claimer):
+        for link in (self._beats, self._endings, self.chores, self._claimer):
             link.close()
 
     def _hand_back(self, standings: Sequence[Standing]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Sequence
+
+from tenure.forks import begin_anew_after_fork
 
 logger = logging.getLogger(__name__)
 
@@ -27,24 +28,21 @@ class Waker:
         self._changed = threading.Condition()
         self._noted: dict[str, None] = {}
         self._busy = False
-        self._closed = False
-        self._process: int | None = None
+        self._thread: threading.Thread | None = None
+        begin_anew_after_fork(self)
 
     def note(self, queues: Sequence[str]) -> None:
         """Jobs of these queues were committed."""
         with self._changed:
             self._noted.update(dict.fromkeys(queues))
-            if self._process != os.getpid():
-                self._process = os.getpid()
-                self._busy = False
-                threading.Thread(target=self._run, name="tenure-waker", daemon=True).start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="tenure-waker", daemon=True)
+                self._thread.start()
             self._changed.notify_all()
 
     def flush(self, seconds: float = 5.0) -> bool:
         """Wait until everything noted so far was sent; False when that takes too long."""
         with self._changed:
-            if self._process != os.getpid():
-                return True
             return self._changed.wait_for(
                 lambda: not self._noted and not self._busy, timeout=seconds
             )
@@ -53,15 +51,24 @@ class Waker:
         """Send what is noted, then let the thread end. A later note starts another."""
         self.flush()
         with self._changed:
-            self._process = None
+            thread, self._thread = self._thread, None
             self._changed.notify_all()
+        if thread is not None:
+            thread.join(1.0)
+
+    def after_fork(self) -> None:
+        # What the parent noted, the parent sends.
+        self._changed = threading.Condition()
+        self._noted = {}
+        self._busy = False
+        self._thread = None
 
     def _run(self) -> None:
-        me = os.getpid()
+        me = threading.current_thread()
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._noted or self._process != me)
-                if self._process != me:
+                self._changed.wait_for(lambda: self._noted or self._thread is not me)
+                if self._thread is not me:
                     return
                 queues, self._noted = list(self._noted), {}
                 self._busy = True
@@ -72,4 +79,4 @@ class Waker:
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._process != me, timeout=EVERY)
+                self._changed.wait_for(lambda: self._thread is not me, timeout=EVERY)

@@ -1,0 +1,51 @@
+"""An app on each backend, and runners that are always stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from tenure import Tenure, WorkerRunner
+from tests.runner.waiting import PATIENCE
+
+
+class Start(Protocol):
+    """Starts a runner of the app, which the end of the test stops."""
+
+    def __call__(self, **options: Any) -> WorkerRunner: ...
+
+
+@pytest.fixture
+def sqlite_app(tmp_path: Path) -> Iterator[Tenure]:
+    with Tenure(tmp_path / "jobs.db") as app:
+        yield app
+
+
+@pytest.fixture
+def postgres_app(dsn: str) -> Iterator[Tenure]:
+    with Tenure(dsn) as app:
+        yield app
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def app(request: pytest.FixtureRequest) -> Tenure:
+    made: Tenure = request.getfixturevalue(f"{request.param}_app")
+    return made
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def start(app: Tenure | None = None, **options: Any) -> WorkerRunner:
+            runner = (app or request.getfixturevalue("app")).worker(**options)
+            stack.callback(runner.stop, timedelta(seconds=PATIENCE))
+            runner.start()
+            return runner
+
+        yield start
