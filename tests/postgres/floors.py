@@ -89,9 +89,8 @@ def _failed(connection: Connection, clock: SteppedClock) -> int:
 
 
 def _lapsed(connection: Connection, clock: SteppedClock) -> int:
-    enqueued(connection)
-    [lease] = call(connection, "claim", ["q"], "bob", 2, SECOND)
-    assert lease.buffered
+    lease = leased(connection, lease_for=SECOND)
+    connection.execute("update tenure.job set buffered = true where id = %s", [lease.job_id])
     clock.advance(2 * SECOND)
     return int(lease.job_id)
 
