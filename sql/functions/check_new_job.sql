@@ -1,4 +1,5 @@
--- check_new_job(queue, kind, …) -> void (internal)
+-- check_new_job(queue, kind, payload, priority, run_at, delay, max_attempts, dedup_key, timeout,
+--               retry_base, retry_cap, meta) -> void (internal)
 --
 -- Raises: 22023 when an argument of enqueue can never be right.
 create or replace function check_new_job(
