@@ -319,4 +319,72 @@ _FLOOR_HINTS = (
     ),
 )
 
-VARIANTS: tuple[Variant, ...] = (*_GUARDS, *_DUE_CLOCKS, *_FLOOR_PROOF, *_FLOOR_HINTS)
+_WAKEUPS = "tests/postgres/test_wakeups.py"
+_GAPS = "tests/postgres/test_sleep_gaps.py"
+_NOT_SETTLED = (
+    f"{_GAPS}::test_nothing_is_settled_before_a_writer_that_looked_for_sleepers_has_ended"
+)
+
+_SLEEP = (
+    Variant(
+        name="the sleeper's horizon is the snapshot's xmax",
+        file="functions/sleep_begin.sql",
+        edit=(
+            "return pg_current_xact_id()::text::bigint;",
+            "return pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
+        ),
+        killed_by=(f"{_NOT_SETTLED}[enqueue]",),
+    ),
+    Variant(
+        name="the sleeper has no horizon",
+        file="functions/sleep_begin.sql",
+        edit=("return pg_current_xact_id()::text::bigint;", "return 0;"),
+        killed_by=(f"{_NOT_SETTLED}[enqueue]",),
+    ),
+    Variant(
+        name="the sleeper's horizon is noted before its keys are taken",
+        file="functions/sleep_begin.sql",
+        edit=("  perform sleep_end();\n  foreach", "  perform pg_current_xact_id();\n  foreach"),
+        killed_by=(
+            f"{_GAPS}::test_a_writer_that_begins_while_a_sleeper_takes_its_keys_is_waited_for",
+        ),
+    ),
+    Variant(
+        name="sleep_begin keeps the keys of an earlier sleep",
+        file="functions/sleep_begin.sql",
+        edit=("  perform sleep_end();\n  foreach", "  foreach"),
+        killed_by=(f"{_WAKEUPS}::test_a_worker_that_is_awake_again_is_not_notified",),
+    ),
+    Variant(
+        name="resume is no writer for a sleeper to wait for",
+        file="functions/resume.sql",
+        edit=("  perform due_clock();\n", ""),
+        killed_by=(f"{_NOT_SETTLED}[resume]",),
+    ),
+    Variant(
+        name="producers do not look for sleepers on many queues",
+        file="functions/notify_sleepers.sql",
+        edit=(" or somebody_sleeps(0)", ""),
+        killed_by=(f"{_WAKEUPS}::test_a_sleeper_on_many_queues_shows_one_key_for_all",),
+    ),
+    Variant(
+        name="a producer keeps the lock by which it looked",
+        file="functions/somebody_sleeps.sql",
+        edit=("then not pg_advisory_unlock(install_key(), p_key)", "then false"),
+        killed_by=(f"{_WAKEUPS}::test_a_sleeper_is_notified_once_by[enqueue]",),
+    ),
+    Variant(
+        name="next_due counts paused queues",
+        file="functions/next_due.sql",
+        edit=("    continue when v_row.paused_at is not null;\n", ""),
+        killed_by=(f"{_GAPS}::test_the_next_due_time_is_the_earliest_of_all_lanes",),
+    ),
+)
+
+VARIANTS: tuple[Variant, ...] = (
+    *_GUARDS,
+    *_DUE_CLOCKS,
+    *_FLOOR_PROOF,
+    *_FLOOR_HINTS,
+    *_SLEEP,
+)
