@@ -60,10 +60,15 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; None: the process's own arguments."""
+    return run(commands, arguments, "tenure")
+
+
+def run(command: click.Command, arguments: Sequence[str] | None, name: str) -> int:
+    """The exit code of a command, whose complaint is one line; `name` is what it is called."""
     try:
-        code = commands.main(arguments, prog_name="tenure", standalone_mode=False)
+        code = command.main(arguments, prog_name=name, standalone_mode=False)
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "tenure"
+        where = error.ctx.command_path if error.ctx else name
         return _refused(f"{error.format_message()} (see: {where} --help)", error.exit_code)
     except click.ClickException as error:
         return _refused(error.format_message(), error.exit_code)
