@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
-from tenure.errors import ServerUnavailable
 from tenure.link import BROKEN
 from tenure.postgres_signals import PostgresSignals
 from tenure.sleeper import Bell, Claim, Found, Queues
@@ -67,18 +66,19 @@ class PostgresSleeper:
         self._bell = Bell()
         self._keys: frozenset[str] | None = None
         self._empty_wakes = 0
+        self._generation = 0
         self._ear = listen(self.heard, self._bell.ring)
         self._ear.start()
 
     def sleep(self, claim: Claim, queues: Queues) -> None:
         while True:
-            generation = self._ear.generation
+            self._generation = self._ear.generation
             try:
                 self._learn_keys()
-                self._sleep(claim, queues, generation)
+                self._sleep(claim, queues)
                 return
             except _Deaf:
-                if self._ear.up and self._ear.generation != generation:
+                if self._ear.up and self._ear.generation != self._generation:
                     continue
                 if _claim_all(claim)[0] is Found.FULL:
                     return
@@ -101,14 +101,14 @@ class PostgresSleeper:
         ):
             self._bell.ring()
 
-    def _sleep(self, claim: Claim, queues: Queues, generation: int) -> None:
+    def _sleep(self, claim: Claim, queues: Queues) -> None:
         """The protocol once, on one connection, until a claim comes back full."""
         horizon = self._ask(lambda signals: signals.sleep_begin(self._queues))
         if horizon is None:
             raise _Deaf
         try:
             if self._settle(claim, horizon):
-                self._doze(claim, queues, generation)
+                self._doze(claim, queues)
         finally:
             with contextlib.suppress(_Deaf):
                 self._ask(lambda signals: signals.sleep_end())
@@ -128,7 +128,7 @@ class PostgresSleeper:
                 self._bell.wait(pause)
                 pause = min(1.0, pause * 2)
 
-    def _doze(self, claim: Claim, queues: Queues, generation: int) -> None:
+    def _doze(self, claim: Claim, queues: Queues) -> None:
         """Claim after each notification, at each due time and at the poll floor."""
         skipped = 0
         while True:
@@ -142,8 +142,7 @@ class PostgresSleeper:
                 skipped = 0
             while True:
                 rung = self._bell.wait(min(due_at - time.monotonic(), self._poll_floor))
-                if not self._ear.up or self._ear.generation != generation:
-                    raise _Deaf
+                self._stay()
                 if rung:
                     self._spread()
                 last, took = _claim_all(claim)
@@ -165,10 +164,17 @@ class PostgresSleeper:
 
     def _ask(self, use: Callable[[PostgresSignals], T]) -> T:
         try:
-            return self._ear.ask(use)
-        except (*BROKEN, ServerUnavailable) as error:
+            answer = self._ear.ask(use)
+        except BROKEN as error:
             logger.debug("the listener could not be asked: %s", error)
             raise _Deaf from None
+        self._stay()
+        return answer
+
+    def _stay(self) -> None:
+        """Go on only on the connection that the protocol was begun on: the keys are its."""
+        if not self._ear.up or self._ear.generation != self._generation:
+            raise _Deaf
 
 
 class _Deaf(Exception):

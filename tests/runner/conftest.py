@@ -17,7 +17,7 @@ from tests.runner.waiting import PATIENCE
 class Start(Protocol):
     """Starts a runner of the app, which the end of the test stops."""
 
-    def __call__(self, **options: Any) -> WorkerRunner: ...
+    def __call__(self, app: Tenure | None = None, **options: Any) -> WorkerRunner: ...
 
 
 @pytest.fixture

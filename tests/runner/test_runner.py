@@ -33,7 +33,7 @@ def test_a_drain_runs_what_is_due_and_returns(app: Tenure) -> None:
     @app.task
     def count(job: Job) -> int:
         ran[job.payload] += 1
-        return job.payload * 2
+        return int(job.payload) * 2
 
     added = app.enqueue_many([app.new_job(count, n) for n in range(30)])
     later = app.enqueue(count, 99, delay=timedelta(hours=1))
