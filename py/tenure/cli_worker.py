@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import click
 
+from tenure.cli_app import load_app
 from tenure.cli_options import duration, schema_option
 from tenure.control_plane import LEASE_FOR
 from tenure.runner import WorkerRunner
@@ -72,8 +73,6 @@ def worker(
     APP is a Tenure in MODULE: tenure worker shop.jobs:app. Ends after SIGTERM or Ctrl-C, once
     what runs has ended; a second one ends it at once. Logs go to standard error.
     """
-    from tenure.cli_app import load_app  # loads SQLAlchemy
-
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s"
     )

@@ -99,7 +99,7 @@ def _print(found: Figures, seconds: float) -> None:
         click.echo(f"{name:42}{figure:>8}")
     click.echo(f"\nthe {len(found.largest)} largest modules")
     print_table(
-        ("module", "lines", "classes", "functions", "imports", "sha256"),
+        ("module", "lines", "classes", "functions", "imports"),
         [
             (
                 facts["module"],
@@ -107,7 +107,6 @@ def _print(found: Figures, seconds: float) -> None:
                 facts["classes"],
                 facts["functions"],
                 len(facts["imports"] or ()),
-                facts["sha256"][:12],
             )
             for facts in found.largest
         ],
