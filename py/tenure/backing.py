@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Protocol
 
+from tenure.backing_postgres import PostgresBacking
+from tenure.backing_sqlite import SqliteBacking
 from tenure.postgres_store import PostgresStore
 from tenure.records import JobRecord
 from tenure.sleeper import Sleeper
@@ -66,9 +68,6 @@ class Backing(Protocol):
 
 
 def backing_of(store: PostgresStore | SqliteStore) -> Backing:
-    from tenure.backing_postgres import PostgresBacking
-    from tenure.backing_sqlite import SqliteBacking
-
     if isinstance(store, PostgresStore):
         return PostgresBacking(store)
     return SqliteBacking(store)

@@ -89,6 +89,7 @@ class WorkerRunner:
         self._worker = Worker(LinkedOwner(self._endings.call), handlers, lease_for=lease_for)
         self._loop = Loop()
         self.slots = [Slots(*group, freed=self._loop.freed) for group in options.groups]
+        """Where handlers run: one group for each queue, or one for all."""
         self._claimer = Claimer(
             backing.open, self.slots, self._ledger, self._run_job, lease_for=lease_for
         )
@@ -96,6 +97,7 @@ class WorkerRunner:
         self.chores = RunnerChores(
             backing.open, self._claimer, options.queues, sum(s.size for s in self.slots)
         )
+        """What the housekeeping thread does; each may be called by hand as well."""
         self._housekeeping = Housekeeping(self.chores, every=sweep_every, swept=self._loop.wake)
         self._thread: threading.Thread | None = None
 
