@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import tenure
 
 
@@ -26,3 +29,14 @@ def test_every_error_is_public() -> None:
     }
 
     assert names <= set(tenure.__all__)
+
+
+def test_what_only_migrations_and_the_command_line_need_is_not_imported_with_the_rest() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, tenure; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+    assert not {"sqlalchemy", "alembic", "click", "rich"} & set(loaded)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from sqlalchemy import Connection
-from sqlalchemy.orm import Session
 
 from tenure.control_plane import ControlPlane
 from tenure.errors import InvalidArgument
@@ -45,6 +44,11 @@ def joined_plane(connection: Any, *, kind: str, schema: str) -> ControlPlane:
 
 
 def _driver_connection(connection: Any) -> Any:
+    if "sqlalchemy" not in sys.modules:
+        return connection  # so it is none of SQLAlchemy's, which takes a while to import
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
+
     if isinstance(connection, Session):
         connection = connection.connection()
     if isinstance(connection, Connection):
