@@ -21,6 +21,8 @@ create or replace function claim_job(
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set enable_bitmapscan = off
+  set enable_hashjoin = off
+  set enable_mergejoin = off
   set jit = off
 as $$
 declare
@@ -49,7 +51,8 @@ begin
            select c.ctid
              from job as c
             where c.id = p_job_id
-              and c.status = 'queued'
+              -- As text: with stale statistics a scan of all that is queued looks cheap.
+              and c.status::text = 'queued'
               and c.next_attempt_at <= v_now
               and not exists (select from queue as q
                                where q.queue = c.queue

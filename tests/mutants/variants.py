@@ -381,10 +381,38 @@ _SLEEP = (
     ),
 )
 
+_PLANS = "tests/postgres/test_plans.py"
+_FLAT = f"{_PLANS}::test_a_claim_costs_the_same_with_ten_times_as_many"
+
+_COSTS = (
+    Variant(
+        name="a claim walks over the dead rows of its lane",
+        file="functions/claim.sql",
+        edit=(
+            "and c.next_attempt_at >= instant(v_floors[4 + v_lane])\n",
+            "and c.next_attempt_at >= '-infinity'\n",
+        ),
+        killed_by=(f"{_FLAT}[dead rows under a snapshot]",),
+    ),
+    Variant(
+        name="no closer look at the writers is taken",
+        file="functions/lane_floors.sql",
+        edit=("writers_ended(v_floors[3], v_closer)", "writers_ended(v_floors[3], false)"),
+        killed_by=(f"{_FLAT}[dead rows under a write transaction]",),
+    ),
+    Variant(
+        name="claim_job may scan all that is queued",
+        file="functions/claim_job.sql",
+        edit=("and c.status::text = 'queued'", "and c.status = 'queued'"),
+        killed_by=(f"{_PLANS}::test_the_plans_are_the_same_whatever_the_statistics_of[claim_job]",),
+    ),
+)
+
 VARIANTS: tuple[Variant, ...] = (
     *_GUARDS,
     *_DUE_CLOCKS,
     *_FLOOR_PROOF,
     *_FLOOR_HINTS,
     *_SLEEP,
+    *_COSTS,
 )
