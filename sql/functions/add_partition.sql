@@ -14,8 +14,9 @@ create or replace function add_partition(
 as $$
 declare
   v_name text := 'job_history_' || to_char(p_day, 'YYYYMMDD');
-  v_from timestamptz := p_day::timestamp at time zone 'UTC';
-  v_to   timestamptz := (p_day + 1)::timestamp at time zone 'UTC';
+  -- Spelled out: an instant turned into text has the zone and the style of the caller.
+  v_from text := to_char(p_day, 'YYYY-MM-DD') || ' 00:00:00+00';
+  v_to   text := to_char(p_day + 1, 'YYYY-MM-DD') || ' 00:00:00+00';
   v_rows bigint;
 begin
   if to_regclass(v_name) is not null then
@@ -25,7 +26,7 @@ begin
   select count(*)
     into v_rows
     from (select from job_history_default as h
-           where h.finished_at >= v_from and h.finished_at < v_to
+           where h.finished_at >= v_from::timestamptz and h.finished_at < v_to::timestamptz
            limit 10001) as r;
   if v_rows > 10000 then
     return null;
@@ -38,7 +39,8 @@ begin
   if v_rows > 0 then
     execute format(
       'with moved as (delete from job_history_default
-                       where finished_at >= $1 and finished_at < $2 returning *)
+                       where finished_at >= $1::timestamptz and finished_at < $2::timestamptz
+                      returning *)
        insert into %I select * from moved', v_name)
       using v_from, v_to;
   end if;

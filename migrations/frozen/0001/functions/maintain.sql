@@ -2,14 +2,15 @@
 --
 -- Makes the history partitions of the coming week and drops whole ones past the keep time of 30
 -- days, with the attempts of their jobs. Forgets workers not seen for a day. Call it hourly or
--- so; several at once are harmless.
+-- so; of several at once one does it all.
 --
 -- A partition is attached or dropped under a lock_timeout of 50 ms and left for the next call
 -- when that is not enough: waiting for readers would block every completion behind it. A day
 -- whose rows went to the default partition for want of one is moved when it has at most 10,000
 -- of them, and stays there otherwise.
 --
--- Locks:   job_history and its default partition, for an instant.
+-- Locks:   the install row, against other calls; job_history and its default partition, for an
+--          instant.
 -- Returns: what was done, a line each.
 create or replace function maintain()
   returns setof text
@@ -23,6 +24,13 @@ declare
   v_today date := (clock() at time zone 'UTC')::date;
   v_name  text;
 begin
+  begin
+    perform from install for no key update;
+  exception when lock_not_available then
+    return next 'left everything to another call at work';
+    return;
+  end;
+
   for v_day in 0 .. 7 loop
     begin
       v_name := add_partition(v_today + v_day);
