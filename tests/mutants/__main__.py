@@ -56,11 +56,13 @@ def main(
     equivalent = [m for m in chosen if m.key in EQUIVALENTS]
     results, wrong = [], []
     with _template() as template:
-        hunt = Hunt(Pool(template, jobs), killers, console.print)
-        for result in hunt.results(m for m in chosen if m.key not in EQUIVALENTS):
-            results.append(result)
-            _say(result)
-        killers.save(everything)
+        hunt = Hunt(Pool(template, jobs), killers, lambda line: console.print(line, soft_wrap=True))
+        try:
+            for result in hunt.results(m for m in chosen if m.key not in EQUIVALENTS):
+                results.append(result)
+                _say(result)
+        finally:
+            killers.save(everything)
         for result in hunt.unkilled(equivalent, all_tests=all_tests):
             if result.killed_by or result.trouble:
                 wrong.append(result)
@@ -82,7 +84,7 @@ def main(
 
 
 def _is(mutant: Mutant, word: str) -> bool:
-    return mutant.place == word or mutant.place.startswith(f"{word}.") or word in mutant.key.split()
+    return word in (mutant.kind, mutant.place, mutant.place.partition(".")[0]) or word in mutant.key
 
 
 @contextmanager

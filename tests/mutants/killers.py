@@ -26,14 +26,17 @@ class Killers:
     def note(self, mutant: Mutant, test: str) -> None:
         self._tests[mutant.key] = test
 
+    def forget(self, mutant: Mutant) -> str:
+        return self._tests.pop(mutant.key)
+
     def likely(self, mutant: Mutant) -> list[str]:
-        """Tests that noticed other mutants: those of the same place first, then the busiest."""
+        """Tests that noticed other mutants: those of the same place, then the busiest few."""
         start = f"{mutant.kind} {mutant.place}: "
         near = Counter(test for key, test in self._tests.items() if key.startswith(start))
         far = Counter(
             test for key, test in self._tests.items() if key.startswith(f"{mutant.kind} ")
         )
-        order = [test for test, _ in near.most_common()] + [test for test, _ in far.most_common()]
+        order = [test for test, _ in near.most_common()] + [test for test, _ in far.most_common(15)]
         return list(dict.fromkeys(order))
 
     def near(self, mutant: Mutant) -> list[str]:

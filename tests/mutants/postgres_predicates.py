@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,12 @@ _CONDITIONS: dict[type[ast.Node], tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
+    """Where a predicate can be taken out: by putting other content in a field of its node."""
+
     predicate: str
-    take_out: Callable[[], None]
+    node: ast.Node
+    field: str
+    without: Any
 
 
 def mutants(path: Path) -> list[Mutant]:
@@ -47,16 +51,17 @@ def mutants(path: Path) -> list[Mutant]:
 
 def without_one(piece: Piece) -> list[tuple[str, str]]:
     """Each predicate of the statement, with the statement that lacks it."""
+    statement = parsed(piece.sql)
     found = []
-    for index in range(len(_sites(piece, _parsed(piece.sql)))):
-        statement = _parsed(piece.sql)
-        site = _sites(piece, statement)[index]
-        site.take_out()
+    for site in _sites(piece, statement):
+        content = getattr(site.node, site.field)
+        setattr(site.node, site.field, site.without)
         found.append((site.predicate, printed(statement)))
+        setattr(site.node, site.field, content)
     return found
 
 
-def _parsed(sql: str) -> Any:
+def parsed(sql: str) -> Any:
     [statement] = pglast.parse_sql(sql)
     return statement.stmt
 
@@ -102,13 +107,12 @@ def _arm(node: ast.BoolExpr, arm: ast.Node) -> Site:
     word = "and" if _is_and(node) else "or"
     neutral = _constant(_is_and(node))
     left = tuple(neutral if other is arm else other for other in node.args or ())
-    return Site(f"{word} {printed(arm)}", lambda: setattr(node, "args", left))
+    return Site(f"{word} {printed(arm)}", node, "args", left)
 
 
 def _whole(node: ast.Node, field: str, word: str, *, stays: bool) -> Site:
     """Without its condition a row is always taken (`stays`), a branch never."""
-    predicate = f"{word} {printed(getattr(node, field))}"
-    return Site(predicate, lambda: setattr(node, field, _constant(stays)))
+    return Site(f"{word} {printed(getattr(node, field))}", node, field, _constant(stays))
 
 
 def _constant(value: bool) -> ast.A_Const:

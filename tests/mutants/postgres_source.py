@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,16 @@ class Piece:
 
 def functions() -> list[Path]:
     return sorted(FUNCTIONS.glob("*.sql"))
+
+
+@cache
+def callers(name: str) -> frozenset[str]:
+    """The function and all that call it, at whatever distance."""
+    called = re.compile(rf"\b{name}\(")
+    direct = {
+        path.stem for path in functions() if path.stem != name and called.search(path.read_text())
+    }
+    return frozenset({name}).union(*map(callers, direct))
 
 
 def pieces(source: str) -> list[Piece]:
@@ -121,7 +132,12 @@ def _located(source: str, line: int, kind: str, expression: dict[str, Any]) -> P
 
 def _find(source: str, start: int, shown: str) -> int:
     """Where the text stands; its blanks stand for anything."""
-    for at in range(start, len(source) - len(shown)):
-        if all(c == s or c.isspace() for c, s in zip(shown, source[at:], strict=False)):
-            return at
+    indent = len(shown) - len(shown.lstrip())
+    word = shown.split()[0]
+    while (at := source.find(word, start)) >= 0:
+        begin = at - indent
+        seen = source[begin : begin + len(shown)]
+        if all(c == s or c.isspace() for c, s in zip(shown, seen, strict=True)):
+            return begin
+        start = at + 1
     raise ValueError(f"not in the function: {shown}")

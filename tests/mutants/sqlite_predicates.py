@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -22,8 +22,10 @@ _STATEMENT = re.compile(r"\s*(select|insert|update|delete|with)\s")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    predicate: str
-    take_out: Callable[[], object]
+    """Where a predicate can be taken out: by putting a constant in its place."""
+
+    word: str
+    node: exp.Expr
 
 
 def modules() -> Iterator[ModuleType]:
@@ -55,12 +57,15 @@ def mutants(place: str, sql: str) -> list[Mutant]:
 
 def without_one(sql: str) -> list[tuple[str, str]]:
     """Each predicate of the statement, with the statement that lacks it."""
+    statement = parsed(sql)
     found = []
-    for index in range(len(list(_sites(parsed(sql))))):
-        statement = parsed(sql)
-        site = list(_sites(statement))[index]
-        site.take_out()
-        found.append((site.predicate, printed(statement)))
+    for site in list(_sites(statement)):
+        predicate = f"{site.word} {printed(site.node)}"
+        # A condition that asks for less, an OR that allows less, a branch never taken.
+        constant = exp.true() if site.word in ("and", "where") else exp.false()
+        site.node.replace(constant)
+        found.append((predicate, printed(statement)))
+        constant.replace(site.node)
     return found
 
 
@@ -87,14 +92,8 @@ def _sites(statement: exp.Expr) -> Iterator[Site]:
         if isinstance(node, exp.Connector):
             if type(node.parent) is not type(node):
                 word = "and" if isinstance(node, exp.And) else "or"
-                yield from (_without(arm, word) for arm in node.flatten(unnest=False))
+                yield from (Site(word, arm) for arm in node.flatten(unnest=False))
         elif isinstance(node, exp.Where) and not isinstance(node.this, exp.And):
-            yield _without(node.this, "where")
+            yield Site("where", node.this)
         elif isinstance(node, exp.If):
-            yield _without(node.this, "when")
-
-
-def _without(node: exp.Expr, word: str) -> Site:
-    """A condition that asks for less, an OR that allows less, a branch never taken."""
-    constant = exp.true() if word in ("and", "where") else exp.false()
-    return Site(f"{word} {printed(node)}", lambda: node.replace(constant))
+            yield Site("when", node.this)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,9 +31,11 @@ class Trial:
     """None: tenure as it is."""
     kind: Kind
     tests: Sequence[str]
-    """Paths and node ids."""
+    """Folders, files and node ids; of a parametrized test with or without the case."""
     first: Sequence[str] = ()
     """Node ids, most promising first."""
+    words: frozenset[str] = frozenset()
+    """A test that has one of these in its source is more promising than one that has none."""
     leave_out: frozenset[str] = frozenset()
     """Node ids of tests that fail anyway."""
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -57,7 +62,8 @@ def run(trial: Trial, template: str) -> Finding:
     started = time.monotonic()
     with _applied(trial.mutant, template) as database:
         os.environ["TENURE_TEST_TEMPLATE"] = database
-        code = pytest.main([*arguments, *trial.tests], plugins=[watch])
+        files = {test.partition("::")[0] for test in trial.tests}
+        code = pytest.main([*arguments, *filter(os.path.exists, files)], plugins=[watch])
     return Finding(
         failed=tuple(watch.failed),
         passed=watch.passed,
@@ -86,12 +92,20 @@ class _Watch:
 
     def _concerns(self, item: pytest.Item) -> bool:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        backend = parameters.get("backend", self._trial.kind)
-        return item.nodeid not in self._trial.leave_out and (backend == self._trial.kind)
+        if parameters.get("backend", self._trial.kind) != self._trial.kind:
+            return False
+        return item.nodeid not in self._trial.leave_out and any(
+            item.nodeid == test or item.nodeid.startswith((f"{test}[", f"{test}::", f"{test}/"))
+            for test in self._trial.tests
+        )
 
-    def _order(self, item: pytest.Item) -> tuple[int, float]:
-        rank = self._rank.get(item.nodeid, len(self._rank))
-        return rank, self._trial.seconds.get(item.nodeid, LONGEST)
+    def _order(self, item: pytest.Item) -> tuple[float, float]:
+        cost = self._trial.seconds.get(item.nodeid, LONGEST)
+        if item.nodeid in self._rank:
+            return self._rank[item.nodeid], cost
+        function = getattr(item, "function", None)
+        words = set(re.findall(r"\w+", inspect.getsource(function))) if function else set()
+        return math.inf if words.isdisjoint(self._trial.words) else len(self._rank), cost
 
 
 @contextmanager
