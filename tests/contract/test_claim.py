@@ -163,7 +163,6 @@ def test_the_same_queue_given_twice_counts_once(control_plane: ControlPlane) -> 
 def test_a_claim_takes_no_more_than_asked_and_nothing_runs_unreturned(
     control_plane: ControlPlane, records: Records
 ) -> None:
-    """O26."""
     control_plane.enqueue_many([NewJob(kind="send")] * 200)
 
     one = control_plane.claim(["default"], "ada", max_jobs=1)

@@ -57,7 +57,7 @@ def test_a_completion_without_a_result_has_none(scene: Scene, records: Records) 
 def test_asking_again_after_a_lost_answer_is_safe_and_changes_nothing(
     scene: Scene, records: Records, clock: Clock
 ) -> None:
-    """O11: the retry of a call that took effect is answered already, not lost."""
+    """The retry of a call that took effect is answered already, not lost."""
     plane = scene.control_plane
     lease = scene.lease()
     plane.complete(lease.job_id, "ada", lease.token, {"first": True})
@@ -130,7 +130,6 @@ def test_a_release_leaves_the_error_and_the_progress_of_the_attempt_before(
 def test_a_late_failure_does_not_undo_a_newer_attempt(
     scene: Scene, records: Records, clock: Clock
 ) -> None:
-    """O02."""
     plane = scene.control_plane
     lease = scene.lease(max_attempts=3)
     scene.fail_with_delay(lease, timedelta(0))

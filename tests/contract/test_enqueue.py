@@ -143,7 +143,7 @@ def test_a_run_at_in_the_past_becomes_now(
 def test_a_run_at_in_another_zone_is_the_same_instant(
     control_plane: ControlPlane, records: Records, clock: Clock
 ) -> None:
-    """O37: an aware time is stored exactly, whatever zone it is written in."""
+    """An aware time is stored exactly, whatever zone it is written in."""
     tokyo = timezone(9 * timedelta(hours=1))
     noon = datetime(clock.now.year + 1, 1, 1, 12, tzinfo=tokyo)
 
@@ -157,7 +157,7 @@ def test_a_run_at_in_another_zone_is_the_same_instant(
 
 
 def test_ids_grow_and_are_never_given_out_again(control_plane: ControlPlane, clock: Clock) -> None:
-    """O46: the highest id is not reused after its job has ended and moved."""
+    """The highest id is not reused after its job has ended and moved."""
     first = control_plane.enqueue("mail", "send").job_id
     control_plane.cancel(first)
 
@@ -197,7 +197,7 @@ def test_a_live_job_with_the_key_is_answered_instead_of_a_new_one(
 def test_a_key_is_taken_while_its_job_waits_or_runs_and_free_from_its_end_on(
     control_plane: ControlPlane, clock: Clock
 ) -> None:
-    """O29: live is queued and running, so that a job in flight never meets a second one."""
+    """Live is queued and running, so that a job in flight never meets a second one."""
 
     def again() -> Enqueued:
         return control_plane.enqueue("mail", "send", dedup_key="k")
@@ -298,7 +298,7 @@ def test_a_key_over_512_bytes_is_kept_as_its_hash_and_still_a_key(
 
 
 def test_an_enqueue_is_undone_with_the_caller_s_transaction(backend: Backend) -> None:
-    """O48: it joins the transaction and never commits it."""
+    """It joins the transaction and never commits it."""
     gone = []
 
     def undone() -> None:
@@ -326,7 +326,7 @@ def test_an_enqueue_is_kept_with_the_caller_s_transaction(backend: Backend) -> N
 
 
 def test_a_key_whose_first_job_was_rolled_back_is_free(backend: Backend) -> None:
-    """O28, in turn; the two transactions side by side are arranged for each backend elsewhere."""
+    """In turn; two transactions side by side are arranged for each backend elsewhere."""
 
     def undone() -> None:
         with backend.transaction() as caller:

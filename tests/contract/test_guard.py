@@ -212,7 +212,6 @@ def test_while_a_guard_is_open_the_job_s_other_calls_are_deferred(
 
 @pytest.mark.needs("row locks")
 def test_while_a_guard_is_open_other_jobs_go_on(backend: Backend, scene: Scene) -> None:
-    """O07."""
     guarded, other, ending = scene.lease(), scene.lease(), scene.lease()
     waiting = scene.enqueue()
 

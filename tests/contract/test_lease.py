@@ -140,7 +140,7 @@ def test_a_lapsed_lease_that_nobody_took_is_still_its_owner_s(
 def test_a_renewed_lease_is_nobody_else_s_however_long_its_job_has_run(
     scene: Scene, records: Records, clock: Clock
 ) -> None:
-    """O04: time since the start proves nothing, only the lease does."""
+    """Time since the start proves nothing, only the lease does."""
     lease = scene.lease()
 
     for _ in range(100):
@@ -384,7 +384,7 @@ def test_the_lease_before_a_reclaim_writes_nothing_any_more(scene: Scene, record
 def test_a_worker_that_has_its_job_again_is_not_its_own_former_self(
     scene: Scene, records: Records, clock: Clock
 ) -> None:
-    """O03: names repeat, tokens do not."""
+    """Names repeat, tokens do not."""
     first = scene.lease()
     scene.sweep(first, JobStatus.QUEUED)
     clock.advance(MINUTE)

@@ -75,7 +75,7 @@ def test_cancel_requested_is_false_for_a_job_that_does_not_run(scene: Scene) -> 
 def test_an_accepted_cancellation_is_undone_by_nothing(
     scene: Scene, records: Records, end: str
 ) -> None:
-    """O33: neither by a retry, a release, a lapse nor a handoff."""
+    """Neither by a retry, a release, a lapse nor a handoff."""
     lease = scene.lease(dedup_key="k")
     scene.cancel(lease)
 
@@ -188,7 +188,6 @@ def test_a_retry_of_a_cancelled_job_runs_as_if_nobody_had_cancelled_it(
 def test_a_retry_whose_key_is_taken_changes_nothing(
     scene: Scene, records: Records, clock: Clock
 ) -> None:
-    """O29."""
     lease = scene.lease(dedup_key="k")
     scene.fail(lease, BROKEN_FOR_GOOD)
     taker = scene.enqueue(dedup_key="k")

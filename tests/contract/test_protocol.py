@@ -58,7 +58,6 @@ def instants(value: object) -> Iterator[tuple[str, datetime]]:
 
 
 def test_every_instant_that_comes_out_is_utc(backend: Backend) -> None:
-    """O37."""
     plane, records = backend.control_plane, backend.records
     scene = Scene(plane, backend.clock)
     lease = scene.lease()

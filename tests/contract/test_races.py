@@ -79,7 +79,6 @@ def test_two_workers_at_the_same_candidate_make_one_owner(backend: Backend, scen
 def test_claims_of_many_workers_at_once_share_out_every_job_once(
     backend: Backend, scene: Scene
 ) -> None:
-    """O46."""
     count = 150
     backend.control_plane.enqueue_many([NewJob(queue=scene.queue, kind="work")] * count)
 

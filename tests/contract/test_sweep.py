@@ -192,7 +192,7 @@ def test_a_timeout_that_is_no_whole_millisecond_still_counts_as_timed_out(
 def test_a_job_that_always_kills_its_worker_starts_exactly_max_attempts_times(
     scene: Scene, records: Records, clock: Clock
 ) -> None:
-    """O12, claimed one at a time."""
+    """Claimed one at a time."""
     job_id = scene.enqueue(max_attempts=3)
     starts = 0
     for _ in range(10):
@@ -339,7 +339,7 @@ def test_a_retry_raises_the_token_limit_by_as_much_again(scene: Scene, records: 
 
 
 def test_the_last_twenty_attempts_of_a_job_are_kept(scene: Scene, records: Records) -> None:
-    """O24: the row does not grow with its retries."""
+    """The row does not grow with its retries."""
     job_id = scene.enqueue(max_attempts=30)
     for _ in range(25):
         scene.fail_with_delay(scene.lease(job_id=job_id), timedelta(0))
@@ -348,7 +348,7 @@ def test_the_last_twenty_attempts_of_a_job_are_kept(scene: Scene, records: Recor
 
 
 def test_a_key_taken_by_a_job_in_flight_never_stops_a_sweep(scene: Scene, records: Records) -> None:
-    """O29: live is queued and running, so a key has one job whatever is swept."""
+    """Live is queued and running, so a key has one job whatever is swept."""
     keyed = scene.lease(dedup_key="k")
     others = [scene.lease() for _ in range(20)]
     again = scene.control_plane.enqueue(scene.queue, "work", dedup_key="k")

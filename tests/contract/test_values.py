@@ -95,7 +95,7 @@ BENT = {
 def test_json_comes_back_changed_only_where_that_is_documented(
     scene: Scene, records: Records, name: str
 ) -> None:
-    """O23: what Python has and JSON has not."""
+    """What Python has and JSON has not."""
     given_, kept = BENT[name]
     lease = scene.lease(payload=given_)
     scene.control_plane.complete(lease.job_id, "ada", lease.token, given_)
@@ -134,7 +134,7 @@ def test_any_json_comes_back_as_it_went_in(
 
 
 def test_values_as_large_as_allowed_are_kept(scene: Scene, records: Records) -> None:
-    """O25: 1 MiB of compact JSON for payload and result, 16 KiB for progress and meta."""
+    """1 MiB of compact JSON for payload and result, 16 KiB for progress and meta."""
     large, small = "é" * (512 * 1024 - 1), "é" * (8 * 1024 - 1)
     assert len(json.dumps(large, ensure_ascii=False).encode()) == 1024 * 1024
     lease = scene.lease(payload=large, meta=small)
@@ -153,7 +153,6 @@ def test_values_as_large_as_allowed_are_kept(scene: Scene, records: Records) -> 
     ["Grüße", "世界", "\U0001f44b", "a \"b\" 'c'", "50 %", "a:b %s $1", "a\\b;--", "x" * 128],
 )
 def test_names_may_hold_any_printable_text(scene: Scene, records: Records, name: str) -> None:
-    """O38."""
     plane = scene.control_plane
     job_id = plane.enqueue(name, name, dedup_key=name).job_id
     assert plane.next_eligible_job_id([name]) == job_id
@@ -174,7 +173,7 @@ def test_names_may_hold_any_printable_text(scene: Scene, records: Records, name:
 def test_an_error_text_is_cut_to_its_size_between_characters_and_marked(
     scene: Scene, records: Records, way: str
 ) -> None:
-    """O24: neither a long message nor an odd one keeps a job running."""
+    """Neither a long message nor an odd one keeps a job running."""
     failure = Failure(
         error_type="É" * 300, message="é" * 3_000_000, traceback="世" * 100_000, retryable=True
     )
@@ -220,7 +219,7 @@ def test_a_short_error_text_is_kept_whole(scene: Scene, records: Records) -> Non
 def test_what_cannot_be_stored_in_an_error_text_is_replaced(
     scene: Scene, records: Records, way: str
 ) -> None:
-    """O22: an error about a NUL must not become an error of its own."""
+    """An error about a NUL must not become an error of its own."""
     failure = Failure(error_type="a\0b", message="c\ud800d", traceback="\0\udfff")
     lease = scene.lease()
     if way == "itself":
