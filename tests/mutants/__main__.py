@@ -17,10 +17,11 @@ from tenure import embedded
 from tenure.migrate import upgrade
 from tests.mutants.equivalents import EQUIVALENTS
 from tests.mutants.found import predicates, variants
-from tests.mutants.hunt import Hunt, Result
+from tests.mutants.hunt import TESTS, Hunt, Result
 from tests.mutants.killers import Killers
 from tests.mutants.mutant import Mutant
 from tests.mutants.pool import Pool
+from tests.mutants.trial import import_tests
 from tests.tools import databases
 
 console = Console(width=160, highlight=False, markup=False)
@@ -55,6 +56,7 @@ def main(
     started = time.monotonic()
     equivalent = [m for m in chosen if m.key in EQUIVALENTS]
     results, wrong = [], []
+    import_tests({folder for folders in TESTS.values() for folder in folders})
     with _template() as template:
         hunt = Hunt(Pool(template, jobs), killers, lambda line: console.print(line, soft_wrap=True))
         try:

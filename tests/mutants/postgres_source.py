@@ -22,7 +22,7 @@ _UNKNOWN_TYPE = re.compile(r"^(\s+v_\w+\s+)(\w+\[\]|job_status)", re.MULTILINE)
 _BRANCHES = {
     "PLpgSQL_stmt_if": "if",
     "PLpgSQL_if_elsif": "elsif",
-    "PLpgSQL_stmt_exit": "exit when",
+    "PLpgSQL_stmt_exit": "exit",
     "PLpgSQL_stmt_while": "while",
 }
 _STATEMENT, _EXPRESSION = 0, 2
@@ -42,7 +42,7 @@ class Piece:
     into: str = ""
     """INTO with its targets, which may stand at the end of any statement."""
     branch: str = ""
-    """The word before a condition."""
+    """The words before a condition."""
 
     def replaced(self, sql: str) -> str:
         """The source of the function with another statement in the place of `sql`."""
@@ -119,6 +119,9 @@ def _located(source: str, line: int, kind: str, expression: dict[str, Any]) -> P
         )
     if mode == _STATEMENT:
         return Piece(source=source, start=start, end=end, opening=None, sql=text, into=into)
+    branch = _BRANCHES.get(kind, "")
+    if branch == "exit":
+        branch = " ".join(source[:start].split()[-2:])
     target = "" if mode == _EXPRESSION else text[: text.index(":=") + 3]
     return Piece(
         source=source,
@@ -126,7 +129,7 @@ def _located(source: str, line: int, kind: str, expression: dict[str, Any]) -> P
         end=end,
         opening=target,
         sql=f"SELECT {text.removeprefix(target)}",
-        branch=_BRANCHES.get(kind, ""),
+        branch=branch,
     )
 
 

@@ -408,6 +408,78 @@ _COSTS = (
     ),
 )
 
+_SWEEPS = "tests/postgres/test_sweep_races.py"
+_BATCHES = "tests/postgres/test_batches.py"
+
+_CHOICE = """\
+         where j.ctid = any (array(
+                 select c.ctid
+                   from job as c
+                  where c.status = 'queued'
+                    and c.queue = v_queue
+                    and c.priority = (v_lane - 1) / 2
+                    and c.solo = (v_lane % 2 = 0)
+                    and c.next_attempt_at >= instant(v_floors[4 + v_lane])
+                    and c.next_attempt_at <= v_now
+                  order by c.next_attempt_at, c.id
+                  limit v_take
+                    for no key update skip locked))
+"""
+
+_SWEEP_QUEUED = """\
+      from decided as d
+     where j.id = d.id
+       and d.status = 'queued'
+"""
+
+_ROWS = (
+    Variant(
+        name="a claim chooses by IN and may choose again for each row",
+        file="functions/claim.sql",
+        edit=(_CHOICE, _CHOICE.replace("= any (array(", "in (").replace("locked))", "locked)")),
+        killed_by=(f"{_BATCHES}::test_a_claim_never_takes_more_than_its_limit_under_any_plan",),
+    ),
+    Variant(
+        name="a sweep waits for rows that somebody holds",
+        file="functions/sweep_jobs.sql",
+        edit=("       for update skip locked\n", "       for update\n"),
+        killed_by=(f"{_SWEEPS}::test_a_sweep_passes_over_a_job_that_somebody_is_deciding_about",),
+    ),
+    Variant(
+        name="a sweep queues every row again, also those it ends",
+        file="functions/sweep_jobs.sql",
+        edit=(_SWEEP_QUEUED, _SWEEP_QUEUED.replace("       and d.status = 'queued'\n", "")),
+        killed_by=(f"{_SWEEPS}::test_a_row_is_never_both_queued_again_and_ended",),
+    ),
+    Variant(
+        name="a sweep notes its attempts under the new token",
+        file="functions/sweep_jobs.sql",
+        edit=(
+            "    select d.id, d.token, d.claimed_at, v_now, d.attempt, d.worker_id, 'sweep'",
+            "    select d.id, d.token + 1, d.claimed_at, v_now, d.attempt, d.worker_id, 'sweep'",
+        ),
+        killed_by=(f"{_SWEEPS}::test_a_row_is_never_both_queued_again_and_ended",),
+    ),
+    Variant(
+        name="one bad row fails the whole sweep",
+        file="functions/sweep.sql",
+        edit=(
+            "  exception when others then\n    for v_id",
+            "  exception when no_data_found then\n    for v_id",
+        ),
+        killed_by=(f"{_SWEEPS}::test_one_row_that_cannot_be_decided_does_not_fail_the_rest",),
+    ),
+    Variant(
+        name="a batch takes its keys in the order given",
+        file="functions/enqueue_many.sql",
+        edit=(
+            "       order by n.queue, n.dedup_key nulls first, n.ordinality\n          on conflict",
+            "          on conflict",
+        ),
+        killed_by=(f"{_BATCHES}::test_batches_in_any_order_never_deadlock",),
+    ),
+)
+
 VARIANTS: tuple[Variant, ...] = (
     *_GUARDS,
     *_DUE_CLOCKS,
@@ -415,4 +487,5 @@ VARIANTS: tuple[Variant, ...] = (
     *_FLOOR_HINTS,
     *_SLEEP,
     *_COSTS,
+    *_ROWS,
 )
