@@ -175,7 +175,7 @@ def test_a_job_is_settled_once_in_a_call() -> None:
 
 
 def test_a_lost_lease_and_its_successor_are_renewed_in_one_call() -> None:
-    assert check_leases([(4, 1), (5, 1), (4, 2)]) == ([4, 5, 4], [1, 1, 2])
+    assert check_leases([(4, 1), (5, 1), (4, 2), (5, 1)]) == ([4, 5, 4], [1, 1, 2])
 
 
 @pytest.mark.parametrize(

@@ -77,16 +77,19 @@ def check_jobs(jobs: Sequence[NewJob]) -> list[CheckedJob]:
 
 
 def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """The job ids and the tokens of `leases`.
+    """The job ids and the tokens of `leases`, each lease once.
 
     A job may be there twice: a worker that lost it and was granted it again shows both tokens.
     """
     limits.check_length(leases, "leases", limits.MAX_LEASES)
-    job_ids, tokens = [], []
-    for i, (job_id, token) in enumerate(leases):
-        job_ids.append(limits.check_job_id(job_id, f"leases[{i}].job_id"))
-        tokens.append(limits.check_token(token, f"leases[{i}].token"))
-    return job_ids, tokens
+    shown = {
+        (
+            limits.check_job_id(job_id, f"leases[{i}].job_id"),
+            limits.check_token(token, f"leases[{i}].token"),
+        ): None
+        for i, (job_id, token) in enumerate(leases)
+    }
+    return [job_id for job_id, _ in shown], [token for _, token in shown]
 
 
 def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:

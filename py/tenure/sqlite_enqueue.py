@@ -65,5 +65,7 @@ def _due(t: Transaction, job: CheckedJob) -> int:
         return t.now
     run_at = micros(job.run_at)
     if run_at > t.now + span(TEN_YEARS):
-        raise InvalidArgument(f"run_at is {job.run_at.isoformat()}", hint="a time within ten years")
+        raise InvalidArgument(
+            "run_at is more than ten years ahead", hint="Use a time within ten years."
+        )
     return max(t.now, run_at)

@@ -36,7 +36,7 @@ begin
     perform refuse('run_at and delay are both given', 'Pass one of them.');
   end if;
   if p_run_at > clock() + interval '3653 days' then
-    perform refuse(format('run_at is %s', p_run_at), 'Use a time within ten years.');
+    perform refuse('run_at is more than ten years ahead', 'Use a time within ten years.');
   end if;
   if p_delay is not null then
     perform check_span('delay', p_delay, '0', '3653 days');

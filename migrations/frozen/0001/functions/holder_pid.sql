@@ -1,10 +1,8 @@
 -- holder_pid(job_id) -> integer (internal)
 --
--- The server process whose transaction holds a job's row, where it can be known: not when it has
--- just ended, and not when several share the row.
---
--- A guard writes in a subtransaction, whose xid no lock shows once it is over. Its transaction
--- is older and writes jobs; it is named when it is the only such one.
+-- The server process whose transaction holds a job's row, where it can be known: by the xid on
+-- the row, or, when that is a subtransaction's (as guard's is), because only one other
+-- transaction has rows of job locked. Null when it has just ended, or several may be the one.
 create or replace function holder_pid(
   p_job_id bigint
 )
@@ -14,25 +12,30 @@ create or replace function holder_pid(
   security definer
   set search_path from current
 as $$
+declare
+  v_pid  integer;
+  v_pids integer[];
 begin
-  return (
-    select coalesce(min(x.pid) filter (where x.transactionid = j.xmax),
-                    case when count(*) = 1 then min(x.pid) end)
-      from job as j
-      join pg_locks as x on x.transactionid = j.xmax
-                         or age(x.transactionid) > age(j.xmax)
-     where j.id = p_job_id
-       and x.locktype = 'transactionid'
-       and x.mode = 'ExclusiveLock'
-       and x.granted
-       and x.pid <> pg_backend_pid()
-       and exists (
-             select
-               from pg_locks as w
-              where w.virtualtransaction = x.virtualtransaction
-                and w.locktype = 'relation'
-                and w.database = (select d.oid from pg_database as d
-                                   where d.datname = current_database())
-                and w.relation = 'job'::regclass));
+  select l.pid
+    into v_pid
+    from job as j
+    join pg_locks as l on l.transactionid = j.xmax
+   where j.id = p_job_id
+     and l.locktype = 'transactionid'
+     and l.mode = 'ExclusiveLock'
+     and l.granted;
+  if found then
+    return v_pid;
+  end if;
+
+  v_pids := array(
+    select distinct l.pid
+      from pg_locks as l
+     where l.locktype = 'relation'
+       and l.database = (select d.oid from pg_database as d where d.datname = current_database())
+       and l.relation = 'job'::regclass
+       and l.mode in ('RowShareLock', 'RowExclusiveLock')
+       and l.pid <> pg_backend_pid());
+  return case when cardinality(v_pids) = 1 then v_pids[1] end;
 end;
 $$;
