@@ -138,7 +138,6 @@ class Job:
         settled = until_written(
             lambda: self._owner.seal(self.job_id, self.worker_id, self.token, result),
             self._standing,
-            "seal",
         )
         if settled is None:
             raise LeaseLost(f"the lease on job {self.job_id} is lost: {self._standing.lost}")

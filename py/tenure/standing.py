@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from tenure.values import JobLease
+from tenure.values import JobLease, Outcome
 
 Key = tuple[int, int]
 """(job_id, token): a job's id alone would mistake one lease of a job for the next."""
@@ -26,6 +26,22 @@ class Standing:
     Threads: any.
     """
 
+    __slots__ = (
+        "_cancel_requested",
+        "_end",
+        "_lock",
+        "_lost",
+        "_monotonic",
+        "_proved_at",
+        "_started",
+        "_told_lost",
+        "ended",
+        "lease",
+        "lease_for",
+        "outcome",
+        "sealed",
+    )
+
     def __init__(
         self,
         lease: JobLease,
@@ -37,13 +53,17 @@ class Standing:
         self.lease = lease
         self.lease_for = lease_for
         self.sealed = False
+        self.ended = False
+        """The handler has ended the lease itself; nothing is left to be written."""
+        self.outcome: Outcome | None = None
+        """How the lease is to end, once the handler has."""
         self._monotonic = monotonic
         self._end = float("inf") if lease.timeout is None else sent + lease.timeout.total_seconds()
         self._proved_at = sent
         self._started = False
         self._cancel_requested = False
         self._lost: str | None = None
-        self._told_lost = threading.Event()
+        self._told_lost: threading.Event | None = None
         self._lock = threading.Lock()
 
     @property
@@ -69,7 +89,8 @@ class Standing:
         """Believe in this lease no longer; the first reason given is kept."""
         with self._lock:
             self._lost = self._lost or why
-        self._told_lost.set()
+            if self._told_lost is not None:
+                self._told_lost.set()
 
     @property
     def lost(self) -> str | None:
@@ -81,6 +102,11 @@ class Standing:
 
     def wait_lost(self, seconds: float) -> bool:
         """Wait, but not once the lease is lost; True when it is."""
+        with self._lock:
+            if self._told_lost is None:
+                self._told_lost = threading.Event()
+                if self._lost is not None:
+                    self._told_lost.set()
         left = self.good_until - self._monotonic()
         self._told_lost.wait(max(0.0, min(seconds, left)))
         return self.lost is not None
@@ -116,17 +142,26 @@ class Ledger:
 
     def __init__(self) -> None:
         self._standings: dict[Key, Standing] = {}
+        self._solo = 0
         self._changed = threading.Condition()
 
-    def add(self, standing: Standing) -> None:
-        with self._changed:
-            self._standings[standing.key] = standing
+    def __len__(self) -> int:
+        return len(self._standings)
 
-    def drop(self, standing: Standing) -> None:
-        """Renew the lease no longer. Dropping twice is fine."""
+    def add(self, *standings: Standing) -> None:
         with self._changed:
-            self._standings.pop(standing.key, None)
-            self._changed.notify_all()
+            for standing in standings:
+                self._standings[standing.key] = standing
+                self._solo += standing.lease.solo
+
+    def drop(self, *standings: Standing) -> None:
+        """Renew these leases no longer. Dropping twice is fine."""
+        with self._changed:
+            for standing in standings:
+                if self._standings.pop(standing.key, None) is not None:
+                    self._solo -= standing.lease.solo
+            if not self._standings:
+                self._changed.notify_all()
 
     def all(self) -> list[Standing]:
         """A snapshot, in the order in which the leases were granted."""
@@ -145,7 +180,7 @@ class Ledger:
 
     @property
     def has_solo(self) -> bool:
-        return any(standing.lease.solo for standing in self.all())
+        return self._solo > 0
 
     def wait_empty(self, seconds: float) -> bool:
         """Wait until no lease is left; False when the time is over first."""

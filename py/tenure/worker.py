@@ -7,16 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 from tenure.control_plane import LEASE_FOR
+from tenure.ending import NOT_STORABLE, follow_up, not_storable, write
 from tenure.errors import CancelRequested
 from tenure.failures import failure_of
 from tenure.job import Job
 from tenure.owner import Owner
 from tenure.standing import Standing
-from tenure.values import Failure, JobLease, Json, Settled, Verdict
-from tenure.writing import NOT_STORABLE, about, until_written
+from tenure.values import Failure, JobLease, Json, Outcome, Settled, Verb, Verdict
+from tenure.writing import about, log_dropped, until_written
 
 logger = logging.getLogger(__name__)
 
@@ -70,131 +72,121 @@ class Worker:
         """
         if standing is None:
             standing = Standing(lease, sent=time.monotonic(), lease_for=self._lease_for)
+        try:
+            outcome = self.execute(standing)
+        except KeyboardInterrupt:
+            self._settle(_released(lease), standing)
+            raise
+        return None if outcome is None else self._settle(outcome, standing)
+
+    def execute(self, standing: Standing) -> Outcome | None:
+        """Run the handler, and decide how the lease is to end. Writes nothing.
+
+        None when there is nothing to write: the lease was withdrawn or lost, or the handler
+        ended it. Raises `KeyboardInterrupt` from the main thread, and nothing else.
+        """
         if not standing.start():
             return None
-        handler = self._handlers.get(lease.kind)
+        handler = self._handlers.get(standing.lease.kind)
         if handler is None:
-            return self._release_unknown(standing)
+            return _released_unknown(standing.lease)
         try:
             result = handler(Job(self._owner, standing))
         except BaseException as error:
-            return self._end_after(error, standing)
-        return self._complete(result, standing)
+            if isinstance(error, KeyboardInterrupt) and _in_main_thread():
+                raise
+            return self.after_error(error, standing)
+        return self.after_result(result, standing)
 
-    def _end_after(self, error: BaseException, standing: Standing) -> Settled | None:
-        if isinstance(error, KeyboardInterrupt) and _in_main_thread():
-            self._release(standing)
-            raise error
+    def after_result(self, result: Json, standing: Standing) -> Outcome | None:
+        """How a lease ends whose handler returned this."""
+        if standing.ended:
+            return None
         if standing.lost is not None:
-            self._log_dropped(standing)
+            log_dropped(standing)
+            return None
+        lease = standing.lease
+        return Outcome(
+            job_id=lease.job_id,
+            token=lease.token,
+            verb=Verb.COMPLETE,
+            result=None if standing.sealed else result,
+        )
+
+    def after_error(self, error: BaseException, standing: Standing) -> Outcome | None:
+        """How a lease ends whose handler raised this."""
+        lease = standing.lease
+        if standing.ended:
+            return None
+        if standing.lost is not None:
+            log_dropped(standing)
             return None
         if standing.sealed:
             logger.warning(
                 "job %d was sealed, so it completes although its handler raised %s",
-                standing.lease.job_id,
+                lease.job_id,
                 type(error).__name__,
-                extra=about(standing.lease),
+                extra=about(lease),
             )
-            return self._complete(None, standing)
+            return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.COMPLETE)
         if isinstance(error, CancelRequested) and standing.cancel_requested:
-            return self._acknowledge_cancel(standing)
-        return self._fail(failure_of(error), standing)
+            return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.ACKNOWLEDGE_CANCEL)
+        return _failed(failure_of(error), lease)
 
-    def _complete(self, result: Json, standing: Standing) -> Settled | None:
-        lease = standing.lease
-        if standing.sealed:
-            result = None
-        try:
-            settled = self._write(
-                lambda: self._owner.complete(lease.job_id, lease.worker_id, lease.token, result),
-                standing,
-                "complete",
-            )
-        except NOT_STORABLE as error:
-            return self._fail(
-                Failure(error_type="result not storable", message=str(error), retryable=False),
-                standing,
-            )
-        if settled is not None and settled.verdict is Verdict.CANCEL_REQUESTED:
-            return self._acknowledge_cancel(standing)
+    def _settle(self, outcome: Outcome, standing: Standing) -> Settled | None:
+        """Write the outcome, by the calls that it takes."""
+        owner, worker_id = self._owner, standing.lease.worker_id
+        settled: Settled | None = None
+        next_outcome: Outcome | None = outcome
+        while next_outcome is not None:
+            outcome = next_outcome
+            try:
+                settled = until_written(partial(write, owner, worker_id, outcome), standing)
+            except NOT_STORABLE as error:
+                if outcome.verb is not Verb.COMPLETE:
+                    raise
+                next_outcome = not_storable(standing.lease, "result", error)
+                continue
+            if settled is None or settled.verdict is Verdict.LOST:
+                standing.lose("the token is not the current one")
+                log_dropped(standing)
+                return settled
+            next_outcome = follow_up(outcome, settled.verdict)
         return settled
 
-    def _fail(self, failure: Failure, standing: Standing) -> Settled | None:
-        lease = standing.lease
-        logger.warning(
-            "attempt %d of %d of job %d failed: %s\n%s",
-            lease.attempt,
-            lease.max_attempts,
-            lease.job_id,
-            failure.error_type,
-            failure.traceback or failure.message,
-            extra=about(lease),
-        )
-        settled = self._write(
-            lambda: self._owner.fail(lease.job_id, lease.worker_id, lease.token, failure),
-            standing,
-            "fail",
-        )
-        return self._complete_if_sealed(settled, standing)
 
-    def _acknowledge_cancel(self, standing: Standing) -> Settled | None:
-        lease = standing.lease
-        settled = self._write(
-            lambda: self._owner.acknowledge_cancel(lease.job_id, lease.worker_id, lease.token),
-            standing,
-            "acknowledge_cancel",
-        )
-        return self._complete_if_sealed(settled, standing)
+def _failed(failure: Failure, lease: JobLease) -> Outcome:
+    logger.warning(
+        "attempt %d of %d of job %d failed: %s\n%s",
+        lease.attempt,
+        lease.max_attempts,
+        lease.job_id,
+        failure.error_type,
+        failure.traceback or failure.message,
+        extra=about(lease),
+    )
+    return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.FAIL, failure=failure)
 
-    def _release(self, standing: Standing, **options: Any) -> Settled | None:
-        lease = standing.lease
-        arguments = {"started": True} | options
-        settled = self._write(
-            lambda: self._owner.release(lease.job_id, lease.worker_id, lease.token, **arguments),
-            standing,
-            "release",
-        )
-        return self._complete_if_sealed(settled, standing)
 
-    def _release_unknown(self, standing: Standing) -> Settled | None:
-        lease = standing.lease
-        # Each claim mints a token, and only charged ones count as attempts: the difference is
-        # the number of times the job was given back before.
-        given_back = max(0, lease.token - lease.attempt)
-        delay = min(_UNKNOWN_MOST, _UNKNOWN_FIRST * 2 ** min(given_back, 10))
-        logger.warning(
-            "job %d is of the kind %r, which has no handler here; given back for %d s",
-            lease.job_id,
-            lease.kind,
-            delay.total_seconds(),
-            extra=about(lease),
-        )
-        return self._release(standing, started=False, delay=delay)
+def _released(lease: JobLease) -> Outcome:
+    return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.RELEASE, started=True)
 
-    def _complete_if_sealed(self, settled: Settled | None, standing: Standing) -> Settled | None:
-        """A sealed job answers every other verb `sealed`: only completing ends it."""
-        if settled is None or settled.verdict is not Verdict.SEALED:
-            return settled
-        standing.sealed = True
-        return self._complete(None, standing)
 
-    def _write(self, write: Callable[[], Settled], standing: Standing, verb: str) -> Settled | None:
-        lease = standing.lease
-        settled = until_written(write, standing, verb)
-        if settled is None or settled.verdict is Verdict.LOST:
-            standing.lose("the token is not the current one")
-            self._log_dropped(standing)
-        elif settled.verdict in (Verdict.OK, Verdict.ALREADY):
-            logger.debug("%s of job %d: %s", verb, lease.job_id, settled.status, extra=about(lease))
-        return settled
-
-    def _log_dropped(self, standing: Standing) -> None:
-        logger.warning(
-            "job %d is lost, its outcome is dropped: %s",
-            standing.lease.job_id,
-            standing.lost,
-            extra=about(standing.lease),
-        )
+def _released_unknown(lease: JobLease) -> Outcome:
+    # Each claim mints a token, and only charged ones count as attempts: the difference is the
+    # number of times the job was given back before.
+    given_back = max(0, lease.token - lease.attempt)
+    delay = min(_UNKNOWN_MOST, _UNKNOWN_FIRST * 2 ** min(given_back, 10))
+    logger.warning(
+        "job %d is of the kind %r, which has no handler here; given back for %d s",
+        lease.job_id,
+        lease.kind,
+        delay.total_seconds(),
+        extra=about(lease),
+    )
+    return Outcome(
+        job_id=lease.job_id, token=lease.token, verb=Verb.RELEASE, started=False, delay=delay
+    )
 
 
 def _in_main_thread() -> bool:

@@ -7,17 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psycopg
-
 from tenure.backoff import pauses
-from tenure.errors import InvalidArgument
+from tenure.ending import NOT_STORABLE
 from tenure.standing import Standing
 from tenure.values import JobLease, Settled, Verdict
 
 logger = logging.getLogger("tenure.worker")
-
-NOT_STORABLE = (InvalidArgument, psycopg.DataError)
-"""The value itself is refused; trying again would change nothing."""
 
 
 def about(lease: JobLease) -> dict[str, Any]:
@@ -33,7 +28,6 @@ def about(lease: JobLease) -> dict[str, Any]:
 def until_written(
     write: Callable[[], Settled],
     standing: Standing,
-    verb: str,
     *,
     between: Callable[[], Iterator[float]] = lambda: pauses(0.05, 5.0),
 ) -> Settled | None:
@@ -41,7 +35,7 @@ def until_written(
 
     None when the lease was lost first. A try that broke may have been written all the same, so
     one more follows after the loss: it cannot do harm, because the token decides, and it tells
-    `already` from `lost`. Raises `InvalidArgument` and `psycopg.DataError` at once.
+    `already` from `lost`. Raises `NOT_STORABLE` at once.
     """
     broken = False
     for pause in between():
@@ -55,8 +49,7 @@ def until_written(
             raise
         except Exception as error:
             logger.warning(
-                "%s of job %d could not be written: %s",
-                verb,
+                "what became of job %d could not be written: %s",
                 standing.lease.job_id,
                 error,
                 extra=about(standing.lease),
@@ -70,3 +63,12 @@ def until_written(
             return None
         standing.wait_lost(pause)
     return None
+
+
+def log_dropped(standing: Standing) -> None:
+    logger.warning(
+        "job %d is lost, its outcome is dropped: %s",
+        standing.lease.job_id,
+        standing.lost,
+        extra=about(standing.lease),
+    )
