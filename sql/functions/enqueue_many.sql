@@ -23,67 +23,72 @@ create or replace function enqueue_many(
   set search_path from current
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
+  set enable_hashjoin = off
+  set enable_mergejoin = off
   set jit = off
 as $$
 declare
   v_jobs    new_job[] := array(select n from new_jobs(p_jobs) as n);
   v_now     timestamptz := due_clock();
+  v_new     bigint[];
   v_ids     bigint[];
-  v_made    bigint[];
   v_created boolean[];
-  v_job     record;
-  v_one     enqueued;
+  v_made    bigint;
   v_queue   text;
 begin
   -- Numbered before they are inserted in the order of their keys: jobs due at one instant run
   -- in the order given.
-  v_ids := array(select nextval('job_id_seq') from unnest(v_jobs));
+  v_new := array(select nextval('job_id_seq') from unnest(v_jobs));
 
-  with made as (
-    insert into job as j
-           (id, queue, kind, payload, priority, next_attempt_at, max_attempts, token_limit,
-            dedup_key, timeout, retry_base, retry_cap, meta, created_at)
-           overriding system value
-    select v_ids[n.ordinality], n.queue, n.kind, n.payload, n.priority,
-           greatest(v_now, coalesce(n.run_at, v_now + n.delay)), n.max_attempts,
-           10 * n.max_attempts + 100, stored_dedup_key(n.dedup_key), n.timeout, n.retry_base,
-           n.retry_cap, n.meta, v_now
-      from unnest(v_jobs) with ordinality as n
-     order by n.queue, n.dedup_key nulls first, n.ordinality
-        on conflict (queue, dedup_key) where dedup_key is not null do nothing
-    returning j.id
-  )
-  select coalesce(array_agg(m.id), '{}') into v_made from made as m;
-
-  if cardinality(v_made) < cardinality(v_ids) then
-    v_created := array(select i.id = any (v_made)
-                         from unnest(v_ids) with ordinality as i(id, ordinality)
-                        order by i.ordinality);
-    -- Their keys were taken. enqueue tells by whom, and makes the job if the key is free again.
-    for v_job in
-      select n.*
+  loop
+    begin
+      insert into job as j
+             (id, queue, kind, payload, priority, next_attempt_at, max_attempts, token_limit,
+              dedup_key, timeout, retry_base, retry_cap, meta, created_at)
+             overriding system value
+      select v_new[n.ordinality], n.queue, n.kind, n.payload, n.priority,
+             greatest(v_now, coalesce(n.run_at, v_now + n.delay)), n.max_attempts,
+             10 * n.max_attempts + 100, stored_dedup_key(n.dedup_key), n.timeout, n.retry_base,
+             n.retry_cap, n.meta, v_now
         from unnest(v_jobs) with ordinality as n
-       where not v_created[n.ordinality]
-       order by n.queue, n.dedup_key, n.ordinality
-    loop
-      v_one := enqueue(v_job.queue, v_job.kind, v_job.payload, v_job.priority, v_job.run_at,
-                       v_job.delay, v_job.max_attempts, v_job.dedup_key, v_job.timeout,
-                       v_job.retry_base, v_job.retry_cap, v_job.meta, p_notify);
-      v_ids[v_job.ordinality] := v_one.job_id;
-      v_created[v_job.ordinality] := v_one.created;
-    end loop;
-  end if;
+       order by n.queue, n.dedup_key nulls first, n.ordinality
+          on conflict (queue, dedup_key) where dedup_key is not null do nothing;
+      get diagnostics v_made = row_count;
+      v_ids := v_new;
+      exit when v_made = cardinality(v_new);
+
+      select array_agg(case when n.dedup_key is null then v_new[n.ordinality] else j.id end
+                       order by n.ordinality)
+        into v_ids
+        from unnest(v_jobs) with ordinality as n
+        left join job as j
+          on j.queue = n.queue
+         and j.dedup_key = stored_dedup_key(n.dedup_key);
+      exit when array_position(v_ids, null) is null;
+
+      -- A job that had one of the keys ended in between. Taking it now, after later ones, could
+      -- deadlock with another batch: let go of all, and take them again in order.
+      raise no_data_found;
+    exception when no_data_found then
+      null;
+    end;
+  end loop;
+
+  v_created := array(select i.id = v_new[i.ordinality]
+                       from unnest(v_ids) with ordinality as i(id, ordinality)
+                      order by i.ordinality);
 
   return query
-  select i.ordinality::integer, i.id, coalesce(i.created, true)
+  select i.ordinality::integer, i.id, i.created
     from unnest(v_ids, v_created) with ordinality as i(id, created, ordinality)
    order by i.ordinality;
 
   if coalesce(p_notify, true) then
     for v_queue in
       select distinct n.queue
-        from unnest(v_jobs) as n
-       where coalesce(n.run_at, v_now + n.delay, v_now) < v_now + poll_floor()
+        from unnest(v_jobs) with ordinality as n
+       where v_created[n.ordinality]
+         and coalesce(n.run_at, v_now + n.delay, v_now) < v_now + poll_floor()
     loop
       perform notify_sleepers(v_queue);
     end loop;

@@ -328,7 +328,7 @@ _NOT_SETTLED = (
 _SLEEP = (
     Variant(
         name="the sleeper's horizon is the snapshot's xmax",
-        file="functions/sleep_begin.sql",
+        file="functions/show_keys.sql",
         edit=(
             "return pg_current_xact_id()::text::bigint;",
             "return pg_snapshot_xmax(pg_current_snapshot())::text::bigint;",
@@ -337,13 +337,13 @@ _SLEEP = (
     ),
     Variant(
         name="the sleeper has no horizon",
-        file="functions/sleep_begin.sql",
+        file="functions/show_keys.sql",
         edit=("return pg_current_xact_id()::text::bigint;", "return 0;"),
         killed_by=(f"{_NOT_SETTLED}[enqueue]",),
     ),
     Variant(
         name="the sleeper's horizon is noted before its keys are taken",
-        file="functions/sleep_begin.sql",
+        file="functions/show_keys.sql",
         edit=("  perform sleep_end();\n  foreach", "  perform pg_current_xact_id();\n  foreach"),
         killed_by=(
             f"{_GAPS}::test_a_writer_that_begins_while_a_sleeper_takes_its_keys_is_waited_for",
@@ -351,7 +351,7 @@ _SLEEP = (
     ),
     Variant(
         name="sleep_begin keeps the keys of an earlier sleep",
-        file="functions/sleep_begin.sql",
+        file="functions/show_keys.sql",
         edit=("  perform sleep_end();\n  foreach", "  foreach"),
         killed_by=(f"{_WAKEUPS}::test_a_worker_that_is_awake_again_is_not_notified",),
     ),
@@ -437,7 +437,7 @@ _ROWS = (
         name="a claim chooses by IN and may choose again for each row",
         file="functions/claim.sql",
         edit=(_CHOICE, _CHOICE.replace("= any (array(", "in (").replace("locked))", "locked)")),
-        killed_by=(f"{_BATCHES}::test_a_claim_never_takes_more_than_its_limit_under_any_plan",),
+        killed_by=("tests/postgres/test_extremes.py::test_a_limit_is_kept_under_the_worst_plans",),
     ),
     Variant(
         name="a sweep waits for rows that somebody holds",
@@ -449,7 +449,9 @@ _ROWS = (
         name="a sweep queues every row again, also those it ends",
         file="functions/sweep_jobs.sql",
         edit=(_SWEEP_QUEUED, _SWEEP_QUEUED.replace("       and d.status = 'queued'\n", "")),
-        killed_by=(f"{_SWEEPS}::test_a_row_is_never_both_queued_again_and_ended",),
+        killed_by=(
+            f"{_SWEEPS}::test_a_batch_of_all_branches_ends_each_row_once_and_exactly_as_decided",
+        ),
     ),
     Variant(
         name="a sweep notes its attempts under the new token",
@@ -458,7 +460,9 @@ _ROWS = (
             "    select d.id, d.token, d.claimed_at, v_now, d.attempt, d.worker_id, 'sweep'",
             "    select d.id, d.token + 1, d.claimed_at, v_now, d.attempt, d.worker_id, 'sweep'",
         ),
-        killed_by=(f"{_SWEEPS}::test_a_row_is_never_both_queued_again_and_ended",),
+        killed_by=(
+            f"{_SWEEPS}::test_a_batch_of_all_branches_ends_each_row_once_and_exactly_as_decided",
+        ),
     ),
     Variant(
         name="one bad row fails the whole sweep",
@@ -467,7 +471,9 @@ _ROWS = (
             "  exception when others then\n    for v_id",
             "  exception when no_data_found then\n    for v_id",
         ),
-        killed_by=(f"{_SWEEPS}::test_one_row_that_cannot_be_decided_does_not_fail_the_rest",),
+        killed_by=(
+            f"{_SWEEPS}::test_a_row_that_cannot_be_decided_never_fails_the_rest_and_is_named",
+        ),
     ),
     Variant(
         name="a batch takes its keys in the order given",
@@ -476,7 +482,7 @@ _ROWS = (
             "       order by n.queue, n.dedup_key nulls first, n.ordinality\n          on conflict",
             "          on conflict",
         ),
-        killed_by=(f"{_BATCHES}::test_batches_in_any_order_never_deadlock",),
+        killed_by=(f"{_BATCHES}::test_a_batch_that_waits_for_a_key_holds_no_later_one",),
     ),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -24,6 +24,8 @@ from tests.postgres.races import (
 from tests.tools import databases
 
 pytestmark = pytest.mark.timeout(240)
+
+Run: TypeAlias = Callable[[Connection, Any], object]
 
 STATISTICS = ("of an empty table", "none of a million rows", "fresh")
 
@@ -161,12 +163,12 @@ def _claim_with_solo(connection: Connection) -> None:
 def _shapes(session: Callable[[], Connection]) -> dict[str, dict[str, Shape]]:
     """The plans of each verb, in a session that has cached none."""
     helper = session()
-    shapes = {}
-    for verb, (prepare, run) in VERBS.items():
+
+    def shapes(prepare: Callable[[Connection], Any], run: Run) -> dict[str, Shape]:
         what = prepare(helper)
-        explained = explaining(session())
-        shapes[verb] = explained.shapes(lambda c, run=run, what=what: run(c, what))
-    return shapes
+        return explaining(session()).shapes(lambda connection: run(connection, what))
+
+    return {verb: shapes(*acts) for verb, acts in VERBS.items()}
 
 
 def _lapsed(connection: Connection) -> Any:
@@ -198,7 +200,7 @@ def _failed(connection: Connection) -> int:
     return int(lease.job_id)
 
 
-VERBS: dict[str, tuple[Callable[[Connection], Any], Callable[[Connection, Any], object]]] = {
+VERBS: dict[str, tuple[Callable[[Connection], Any], Run]] = {
     "claim": (lambda c: None, lambda c, _: call(c, "claim", ["q"], "ada")),
     "claim of ten": (lambda c: None, lambda c, _: call(c, "claim", ["q", "r"], "ada", 10)),
     "next_eligible_job_id": (lambda c: None, lambda c, _: call(c, "next_eligible_job_id", ["q"])),
