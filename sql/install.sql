@@ -82,6 +82,7 @@ $$;
 \ir functions/next_eligible_job_id.sql
 \ir functions/next_lane.sql
 \ir functions/notify_sleepers.sql
+\ir functions/notify_waiters.sql
 \ir functions/pause.sql
 \ir functions/poll_floor.sql
 \ir functions/publish_floors.sql
@@ -91,12 +92,14 @@ $$;
 \ir functions/release.sql
 \ir functions/renew.sql
 \ir functions/resume.sql
+\ir functions/results.sql
 \ir functions/retry.sql
 \ir functions/schema_version.sql
 \ir functions/seal.sql
 \ir functions/seek_stragglers.sql
 \ir functions/settle.sql
 \ir functions/settle_jobs.sql
+\ir functions/show_keys.sql
 \ir functions/sleep_begin.sql
 \ir functions/sleep_end.sql
 \ir functions/sleep_keys.sql
@@ -108,6 +111,8 @@ $$;
 \ir functions/sweep_jobs.sql
 \ir functions/trim_attempts.sql
 \ir functions/update_owned.sql
+\ir functions/wait_begin.sql
+\ir functions/wait_key.sql
 \ir functions/wake.sql
 \ir functions/worker_seen.sql
 \ir functions/writers_ended.sql

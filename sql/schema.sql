@@ -304,3 +304,12 @@ create type due as (
   due_at timestamptz,
   due_in interval
 );
+
+create type job_result as (
+  job_id     bigint,
+  token      bigint,
+  status     job_status,
+  result     jsonb,
+  error_type text,
+  message    text
+);

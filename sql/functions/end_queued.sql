@@ -1,6 +1,7 @@
 -- end_queued(job_id, status) -> void (internal)
 --
--- Moves a queued job, which the caller has locked, to the history under an end status.
+-- Moves a queued job, which the caller has locked, to the history under an end status, and tells
+-- whoever waits for it.
 create or replace function end_queued(
   p_job_id bigint,
   p_status job_status
@@ -29,5 +30,7 @@ begin
          p_status, e.priority, e.retry_base, e.retry_cap, e.timeout, e.queue, e.kind,
          e.worker_id, e.dedup_key, e.payload, e.meta, e.progress, e.result, e.last_error, clock()
     from ended as e;
+
+  perform notify_waiters(array[p_job_id]);
 end;
 $$;

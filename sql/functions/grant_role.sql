@@ -2,7 +2,7 @@
 --
 -- Opens tenure to a database role. what is one of
 --
---   produce  enqueue, and look at the cancellation of what was enqueued
+--   produce  enqueue, look at the cancellation of a job and wait for its result
 --   work     everything a worker calls
 --   operate  cancel, retry, pause, resume and upkeep
 --   observe  read the views
@@ -24,13 +24,14 @@ create or replace function grant_role(
 as $$
 declare
   c_produce constant text[] := array[
-    'enqueue', 'enqueue_many', 'wake', 'cancel_requested', 'schema_version'];
+    'enqueue', 'enqueue_many', 'wake', 'cancel_requested', 'results', 'channel', 'wait_begin',
+    'sleep_settled', 'sleep_end', 'schema_version'];
   c_work    constant text[] := array[
     'next_eligible_job_id', 'claim_job', 'claim', 'renew', 'cancel_requested', 'lapsed',
     'reclaim', 'update_owned', 'complete', 'fail', 'release', 'acknowledge_cancel', 'seal',
     'settle', 'guard', 'held', 'sweep', 'worker_seen', 'maintain', 'wake', 'channel',
     'queue_key', 'poll_floor', 'sleep_begin', 'sleep_settled', 'sleep_end', 'next_due',
-    'schema_version'];
+    'results', 'schema_version'];
   c_operate constant text[] := array[
     'cancel', 'retry', 'pause', 'resume', 'sweep', 'lapsed', 'maintain', 'cancel_requested',
     'schema_version'];

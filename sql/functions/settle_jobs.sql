@@ -152,6 +152,8 @@ begin
     from decided as d
     left join queued as q on q.id = d.id;
 
+  perform notify_waiters(array(select s.job_id from unnest(v_settled) as s
+                                where s.status in ('completed', 'failed', 'cancelled')));
   return query select s.* from unnest(v_settled) as s;
 
   if cardinality(v_settled) < cardinality(p_job_ids) then

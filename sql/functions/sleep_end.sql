@@ -1,7 +1,7 @@
 -- sleep_end() -> void
 --
--- Lets go of the locks of sleep_begin, so that producers need not notify a worker that is awake.
--- Does nothing when there are none. The end of the session has the same effect.
+-- Lets go of the locks of sleep_begin, so that producers need not notify a worker that is awake,
+-- or of wait_begin. Does nothing when there are none. The end of the session has the same effect.
 create or replace function sleep_end()
   returns void
   language plpgsql

@@ -1,9 +1,10 @@
 -- somebody_sleeps(key) -> boolean (internal)
 --
--- Whether a sleeper holds the shared advisory lock of a queue's key. The lock is tried and given
--- back in one expression, so that a cancelled statement leaves nothing behind. It is not MVCC
--- and dies with its session. A second producer that tries at the same instant is taken for a
--- sleeper; that costs a needless notification.
+-- Whether a session holds the shared advisory lock of a key: that of a queue (queue_key) when it
+-- sleeps, of a job (wait_key) when it waits for the end of one. The lock is tried and given back
+-- in one expression, so that a cancelled statement leaves nothing behind. It is not MVCC and dies
+-- with its session. Another that tries at the same instant is taken for a sleeper; that costs a
+-- needless notification.
 create or replace function somebody_sleeps(
   p_key integer
 )

@@ -114,6 +114,8 @@ begin
     from decided as d
     left join queued as q on q.id = d.id;
 
+  perform notify_waiters(array(select s.job_id from unnest(v_swept) as s
+                                where s.status in ('completed', 'failed', 'cancelled')));
   perform trim_attempts(s.job_id) from unnest(v_swept) as s where s.token > 20;
   for v_queue in
     select distinct j.queue

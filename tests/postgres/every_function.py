@@ -54,6 +54,7 @@ def call_every_function(
     rest = produce.rows("enqueue_many", Jsonb([{"queue": queue, "kind": "work"}] * 9), notify=False)
     assert [row.created for row in rest] == [True] * 9
     produce.rows("wake", [queue])
+    _wait(produce, made.job_id)
     ids = [made.job_id, *(row.job_id for row in rest)]
     for caller in (produce, work, operate):
         assert caller.value("schema_version")
@@ -64,6 +65,14 @@ def call_every_function(
     _end(work, operate, queue, worker_id)
     _keep(work, operate, queue)
     return ids
+
+
+def _wait(produce: Caller, job_id: int) -> None:
+    assert produce.value("channel").startswith("tenure_")
+    horizon = produce.value("wait_begin", [job_id])
+    wait_until("the wait settled", lambda: bool(produce.value("sleep_settled", horizon)))
+    assert produce.one("results", [job_id]).status == "queued"
+    produce.rows("sleep_end")
 
 
 def _be_a_worker(work: Caller, queue: str, worker_id: str) -> None:
@@ -111,6 +120,7 @@ def _end(work: Caller, operate: Caller, queue: str, worker_id: str) -> None:
     assert work.verb("update_owned", sealed, Jsonb("half")) == ("ok", "running")
     assert work.verb("seal", sealed, Jsonb("whole")) == ("ok", "running")
     assert work.verb("complete", sealed) == ("ok", "completed")
+    assert work.one("results", [sealed.job_id]).result == "whole"
 
     assert work.verb("fail", failed, "Broken", "it", retryable=False) == ("ok", "failed")
     answer = operate.one("retry", failed.job_id)

@@ -14,7 +14,10 @@ from tests.tools import databases
 
 Session = Callable[[], Connection]
 
-ENQUEUE = {"enqueue", "enqueue_many", "wake", "cancel_requested", "schema_version"}
+ENQUEUE = {
+    "enqueue", "enqueue_many", "wake", "cancel_requested", "results", "channel", "wait_begin",
+    "sleep_settled", "sleep_end", "schema_version",
+}  # fmt: skip
 OPERATE = {
     "cancel", "retry", "pause", "resume", "sweep", "lapsed", "maintain", "cancel_requested",
     "schema_version",
@@ -23,7 +26,8 @@ WORK = {
     "next_eligible_job_id", "claim_job", "claim", "renew", "cancel_requested", "lapsed", "reclaim",
     "update_owned", "complete", "fail", "release", "acknowledge_cancel", "seal", "settle", "guard",
     "held", "sweep", "worker_seen", "maintain", "wake", "channel", "queue_key", "poll_floor",
-    "sleep_begin", "sleep_settled", "sleep_end", "next_due", "schema_version",
+    "sleep_begin", "sleep_settled", "sleep_end", "next_due", "results",
+    "schema_version",
 }  # fmt: skip
 
 MATRIX = {

@@ -25,30 +25,8 @@ create or replace function sleep_begin(
   security definer
   set search_path from current
 as $$
-declare
-  v_key integer;
 begin
   perform check_count('the number of queues', cardinality(p_queues), 1000);
-  if pg_current_xact_id_if_assigned() is not null then
-    raise exception using
-      errcode = 'TN003',
-      message = 'sleep_begin needs a transaction of its own, and this one has written',
-      hint    = 'Call it in autocommit, on the listening connection.';
-  end if;
-
-  perform sleep_end();
-  foreach v_key in array sleep_keys(p_queues) loop
-    -- A producer's test holds the lock for an instant.
-    for v_try in 1 .. 5 loop
-      exit when pg_try_advisory_lock_shared(install_key(), v_key);
-      if v_try = 5 then
-        perform sleep_end();
-        return null;
-      end if;
-      perform pg_sleep(0.001 * v_try);
-    end loop;
-  end loop;
-
-  return pg_current_xact_id()::text::bigint;
+  return show_keys(sleep_keys(p_queues));
 end;
 $$;
