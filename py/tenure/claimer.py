@@ -1,4 +1,4 @@
-"""Takes leases for the slots that are free, under a name that no other connection has had."""
+"""Takes leases for the slots that have room, under a name that no other connection has had."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
 
 from tenure.backing import Plane
 from tenure.identity import new_worker_id
@@ -19,6 +18,9 @@ from tenure.standing import Ledger, Standing
 from tenure.values import JobLease, Outcome, Verb
 
 logger = logging.getLogger(__name__)
+
+SOLO_WAITS = 1.0
+"""Seconds after which jobs are no longer had in advance, so that a solo job finds a free slot."""
 
 
 class Claimer:
@@ -34,17 +36,18 @@ class Claimer:
         open_plane: Callable[[], Plane],
         slots: Sequence[Slots],
         ledger: Ledger,
-        run: Callable[[Standing], None],
         *,
         lease_for: timedelta,
+        clogged: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`run` sees one job through, in one of the slots."""
+        """`clogged` says that too many outcomes are still to be written for more to be claimed."""
         self._link = Link(open_plane, on_open=self._named)
         self._slots = slots
         self._by_queue = {queue: group for group in slots for queue in group.queues}
         self._ledger = ledger
-        self._run = run
+        self._clogged = clogged
         self._lease_for = lease_for
+        self._solo_since = time.monotonic()
         self._lock = threading.Lock()
         self._worker_id = new_worker_id()
         self._used = False
@@ -57,24 +60,27 @@ class Claimer:
         return self._worker_id
 
     def claim(self) -> Found:
-        """Claim for every free slot; full also when no more is to be claimed."""
-        free = [group for group in self._slots if group.free > 0]
-        if self._closed or not free:
+        """Claim for every group with room; full also when no more is to be claimed."""
+        if self._closed or self._clogged():
+            return Found.FULL
+        ahead = time.monotonic() - self._solo_since < SOLO_WAITS
+        rooms = [(group, room) for group in self._slots if (room := group.room(ahead=ahead))]
+        if not rooms:
             return Found.FULL
         # One statement while there is little to do: no answer can overfill any group.
-        wanted = min(group.free for group in free)
-        took = self._claim([queue for group in free for queue in group.queues], wanted)
-        if took == wanted and len(free) > 1:
-            for group in free:
-                if group.free > 0:
-                    self._claim(group.queues, group.free)
-        if not any(group.free > 0 for group in self._slots):
+        wanted = min(room for _, room in rooms)
+        took = self._claim([group for group, _ in rooms], wanted)
+        if took == wanted and len(rooms) > 1:
+            for group, _ in rooms:
+                if room := group.room(ahead=ahead):
+                    self._claim([group], room)
+        if took and not any(group.room() for group in self._slots):
             return Found.FULL
         return Found.SOME if took else Found.NOTHING
 
     def open_queues(self) -> list[str]:
-        """The queues for which a slot is free."""
-        return [queue for group in self._slots if group.free > 0 for queue in group.queues]
+        """The queues for which there is room."""
+        return [queue for group in self._slots if group.room() for queue in group.queues]
 
     def nothing_is_due(self) -> bool:
         """Whether no job is waiting that could be claimed now: a read."""
@@ -125,24 +131,32 @@ class Claimer:
             self._used = True
         self.give_back_unknown(plane)
 
-    def _claim(self, queues: Sequence[str], most: int) -> int:
+    def _claim(self, groups: Sequence[Slots], most: int) -> int:
         """Claim up to `most`, and set them going; how many there were."""
         sent = 0.0
+        # A solo job must not wait behind others, because its lapse is charged to it.
+        solo = self._ledger.has_solo
+        may_solo = not solo and all(group.idle for group in groups)
+        if solo or may_solo:
+            self._solo_since = time.monotonic()
 
         def claim(plane: Plane) -> list[JobLease]:
             nonlocal sent
             sent = time.monotonic()
             return plane.claim(
-                queues,
+                [queue for group in groups for queue in group.queues],
                 self.worker_id,
                 max_jobs=min(most, MAX_LEASES),
                 lease_for=self._lease_for,
-                solo=not self._ledger.has_solo,
+                solo=may_solo,
             )
 
         leases = self._link.call(claim)
+        granted: dict[Slots, list[Standing]] = {}
         for lease in leases:
             standing = Standing(lease, sent=sent, lease_for=self._lease_for)
-            self._ledger.add(standing)
-            self._by_queue[lease.queue].run(partial(self._run, standing))
+            granted.setdefault(self._by_queue[lease.queue], []).append(standing)
+        for group, standings in granted.items():
+            self._ledger.add(*standings)
+            group.add(standings)
         return len(leases)

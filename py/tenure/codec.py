@@ -43,6 +43,12 @@ def dumps(value: Json, what: str, max_bytes: int) -> str:
     return text
 
 
+class JsonText(str):
+    """A JSON text that `dumps` has made: where a value is taken, it is stored as it stands."""
+
+    __slots__ = ()
+
+
 def loads(text: str | None) -> Json:
     """The value of a stored JSON text; None for none."""
     return None if text is None else json.loads(text)

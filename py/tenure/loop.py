@@ -13,6 +13,10 @@ from tenure.sleeper import Found, Sleeper
 logger = logging.getLogger("tenure.runner")
 
 
+LOOK_AGAIN = 1.0
+"""Seconds after which a claim is considered again although no slot was freed."""
+
+
 class Loop:
     """The part of a runner that runs on one thread. An error is logged and waited out."""
 
@@ -20,6 +24,7 @@ class Loop:
         self._room = threading.Event()
         self._stopping = threading.Event()
         self._sleeper: Sleeper | None = None
+        self._asleep = False
 
     def run(self, claimer: Claimer, sleeper: Sleeper) -> None:
         """Claim until `stop` is called."""
@@ -30,13 +35,16 @@ class Loop:
             try:
                 found = claimer.claim()
                 if found is Found.NOTHING:
+                    self._asleep = True
                     sleeper.sleep(claimer.claim, claimer.open_queues)
                 elif found is Found.FULL and not self._stopping.is_set():
-                    self._room.wait()
+                    self._room.wait(LOOK_AGAIN)
                 waits = pauses(0.1, 10.0)
             except Exception as error:
                 logger.warning("worker %s cannot claim: %s", claimer.worker_id, error)
                 self._stopping.wait(next(waits))
+            finally:
+                self._asleep = False
 
     def drain(
         self, claimer: Claimer, *, running: Callable[[], int], stopped: Callable[[], bool]
@@ -56,11 +64,11 @@ class Loop:
         self._room.set()
         self.wake()
 
-    def freed(self, was_full: bool) -> None:
-        """A slot became free, in a group that had none when `was_full`."""
+    def freed(self) -> None:
+        """A group has room that had none when it was asked."""
         self._room.set()
-        # A group that is full is not asked for while the loop sleeps beside others that are not.
-        if was_full:
+        # Such a group is not claimed for while the loop sleeps beside others that have room.
+        if self._asleep:
             self.wake()
 
     def wake(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tenure import limits
-from tenure.codec import cut_text, dumps
+from tenure.codec import JsonText, cut_text, dumps
 from tenure.errors import InvalidArgument
 from tenure.limits import short
 from tenure.values import Failure, Json, NewJob, Outcome, Verb
@@ -144,4 +144,8 @@ def cut_failure(failure: Failure, at: str = "") -> Failure:
 
 def json_text(value: Json, what: str, max_bytes: int) -> str | None:
     """The JSON text of a value; None, which is stored as nothing at all, for None."""
-    return None if value is None else dumps(value, what, max_bytes)
+    if value is None:
+        return None
+    if isinstance(value, JsonText):
+        return str(value)
+    return dumps(value, what, max_bytes)

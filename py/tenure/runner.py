@@ -21,15 +21,20 @@ from tenure.loop import Loop
 from tenure.owner import LinkedOwner
 from tenure.postgres_store import PostgresStore
 from tenure.runner_options import GRACE, check_options
+from tenure.settler import Settler
 from tenure.sleeper import Sleeper
-from tenure.slots import Slots
+from tenure.slots import BUFFER, Place, Slots
 from tenure.sqlite_store import SqliteStore
 from tenure.standing import Ledger, Standing
 from tenure.stop_signals import StopSignals
-from tenure.values import Renewal
+from tenure.threads import Threads
+from tenure.values import Outcome, Renewal, Settled
 from tenure.worker import Handler, Worker
 
 logger = logging.getLogger(__name__)
+
+CLOGGED = 2_000
+"""Outcomes that wait to be written, from which on nothing more is claimed."""
 
 
 class WorkerRunner:
@@ -55,6 +60,7 @@ class WorkerRunner:
         poll_floor: timedelta = POLL_FLOOR,
         grace: timedelta = GRACE,
         sweep_every: timedelta = SWEEP_EVERY,
+        buffer: int = BUFFER,
     ) -> None:
         """
         `queues`: names in the order in which they are served, sharing `slots` places; or a
@@ -64,6 +70,8 @@ class WorkerRunner:
         `poll_floor`: how long an idle runner goes without claiming, at most 30 s.
         `grace`: how long a stop waits for running handlers.
         `sweep_every`: about how often lapsed leases are looked for.
+        `buffer`: how many jobs of a group may be claimed in advance at most, 0 to 500; how many
+        are, depends on how fast the handlers are. 0: a job is claimed when a slot is free.
 
         Raises `InvalidArgument` for settings that cannot work. Touches no database.
         """
@@ -75,6 +83,7 @@ class WorkerRunner:
             poll_floor=poll_floor,
             grace=grace,
             sweep_every=sweep_every,
+            buffer=buffer,
         )
         backing = backing_of(store) if isinstance(store, PostgresStore | SqliteStore) else store
         self._backing: Backing = backing
@@ -85,13 +94,30 @@ class WorkerRunner:
         self._is_stopped = False
         self._sleeper: Sleeper | None = None
         self._beats = Link(backing.open)
+        self._verbs = Link(backing.open)
         self._endings = Link(backing.open)
-        self._worker = Worker(LinkedOwner(self._endings.call), handlers, lease_for=lease_for)
+        self._worker = Worker(LinkedOwner(self._verbs.call), handlers, lease_for=lease_for)
+        self._settler = Settler(self._settle, self._ledger)
+        self._threads = Threads(self._worker.execute)
         self._loop = Loop()
-        self.slots = [Slots(*group, freed=self._loop.freed) for group in options.groups]
-        """Where handlers run: one group for each queue, or one for all."""
+        self.slots = [
+            Slots(
+                queues,
+                size,
+                place_for=self._place_for,
+                ended=self._job_ended,
+                freed=self._loop.freed,
+                buffer=options.buffer,
+            )
+            for queues, size in options.groups
+        ]
+        """How many jobs run: one group for each queue, or one for all."""
         self._claimer = Claimer(
-            backing.open, self.slots, self._ledger, self._run_job, lease_for=lease_for
+            backing.open,
+            self.slots,
+            self._ledger,
+            lease_for=lease_for,
+            clogged=lambda: self._settler.waiting >= CLOGGED,
         )
         self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)
         self.chores = RunnerChores(
@@ -138,6 +164,7 @@ class WorkerRunner:
             name="tenure-runner",
             daemon=True,
         )
+        self._settler.start()
         self._heartbeat.start()
         self._housekeeping.start()
         self._thread.start()
@@ -183,6 +210,7 @@ class WorkerRunner:
         with self._signals:
             self._backing.check()
             self.chores.sweep(SWEEP_LIMIT)
+            self._settler.start()
             self._heartbeat.start()
             self._housekeeping.start()
             try:
@@ -194,11 +222,17 @@ class WorkerRunner:
             finally:
                 self.stop()
 
-    def _run_job(self, standing: Standing) -> None:
-        try:
-            self._worker.run(standing.lease, standing)
-        finally:
+    def _place_for(self, standing: Standing) -> Place:
+        return self._threads
+
+    def _job_ended(self, standing: Standing, outcome: Outcome | None) -> None:
+        if outcome is None:
             self._ledger.drop(standing)
+        else:
+            self._settler.put(standing, outcome)
+
+    def _settle(self, worker_id: str, outcomes: Sequence[Outcome]) -> list[Settled]:
+        return self._endings.call(lambda plane: plane.settle(worker_id, outcomes))
 
     def _renew(
         self, worker_id: str, leases: Sequence[tuple[int, int]], lease_for: timedelta
@@ -206,21 +240,24 @@ class WorkerRunner:
         return self._beats.call(lambda plane: plane.renew(worker_id, leases, lease_for=lease_for))
 
     def _wind_up(self, grace: timedelta) -> None:
+        for slots in self.slots:
+            slots.close()
         if self._thread is not None:
             self._thread.join(5.0)
         self._hand_back([standing for standing in self._ledger.all() if standing.withdraw()])
         if not self._ledger.wait_empty(grace.total_seconds()):
-            late = self._ledger.all()
+            # What has an outcome is the settler's to end, and no other verb may come before it.
+            late = [standing for standing in self._ledger.all() if standing.outcome is None]
             for standing in late:
                 standing.lose("it was handed back when the worker stopped")
             self._hand_back(late)
+        self._threads.close()
+        self._settler.stop()
         self._housekeeping.stop()
         if self._sleeper is not None:
             self._sleeper.close()
         self._heartbeat.stop()
-        for slots in self.slots:
-            slots.close()
-        for link in (self._beats, self._endings, self.chores, self._claimer):
+        for link in (self._beats, self._verbs, self._endings, self.chores, self._claimer):
             link.close()
 
     def _hand_back(self, standings: Sequence[Standing]) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from tenure import limits
 from tenure.heartbeat import check_period
+from tenure.slots import BUFFER
 
 GRACE = timedelta(seconds=30)
 LONGEST_GRACE = timedelta(hours=24)
@@ -28,6 +29,7 @@ class RunnerOptions:
     poll_floor: timedelta
     grace: timedelta
     sweep_every: timedelta
+    buffer: int
 
     @property
     def queues(self) -> list[str]:
@@ -43,6 +45,7 @@ def check_options(
     poll_floor: timedelta,
     grace: timedelta,
     sweep_every: timedelta,
+    buffer: int,
 ) -> RunnerOptions:
     """Raise `InvalidArgument` for what cannot work."""
     limits.check_lease_for(lease_for)
@@ -57,6 +60,7 @@ def check_options(
         sweep_every=limits.check_interval(
             sweep_every, "sweep_every", SHORTEST_SWEEP, LONGEST_SWEEP
         ),
+        buffer=limits.check_int(buffer, "buffer", 0, BUFFER),
     )
 
 

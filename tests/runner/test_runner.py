@@ -330,7 +330,7 @@ def test_what_was_claimed_and_not_started_is_given_back_uncharged(
     runner = app.worker(slots=2)
     for slots in runner.slots:
         # A slot whose thread has not come round to the job.
-        monkeypatch.setattr(slots, "run", lambda work: None)
+        monkeypatch.setattr(slots, "_start", lambda standing: None)
     runner.start()
     eventually(lambda: runner.running == 2, "both jobs were claimed")
 

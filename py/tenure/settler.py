@@ -1,0 +1,319 @@
+"""Writes how leases end, many at a time, on a connection that nothing else uses."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
+from typing import TypeAlias
+
+from tenure import limits
+from tenure.backoff import pauses
+from tenure.codec import JsonText, dumps
+from tenure.ending import NOT_STORABLE, follow_up, not_storable
+from tenure.link import BROKEN
+from tenure.standing import Ledger, Standing
+from tenure.values import Outcome, Settled, Verb, Verdict
+from tenure.writing import about, log_dropped
+
+logger = logging.getLogger("tenure.worker")
+
+ENOUGH = 100
+"""Outcomes that are written without waiting for more."""
+
+LINGER = 0.004
+"""Seconds that fewer wait for company, while more is to be expected."""
+
+MOST = 500
+"""Outcomes in one statement."""
+
+MOST_BYTES = 4 * 1024 * 1024
+"""About as much as one statement carries; one outcome alone may be larger."""
+
+Settle: TypeAlias = Callable[[str, Sequence[Outcome]], list[Settled]]
+"""settle(worker_id, outcomes), over a connection that nothing else uses."""
+
+Told: TypeAlias = Callable[[Standing, Outcome, Settled | None], None]
+"""told(standing, outcome, answer), once a lease has ended; no answer: it was lost first. Must
+not wait or raise."""
+
+
+class _Ending:
+    """One lease on its way to its end."""
+
+    __slots__ = ("alone", "broken", "done", "lost", "outcome", "size", "standing", "tries", "waits")
+
+    def __init__(self, standing: Standing, outcome: Outcome) -> None:
+        self.standing = standing
+        self.outcome = outcome
+        self.size = 0
+        self.tries = 0
+        self.waits: Iterator[float] | None = None
+        self.alone = False
+        """It may be what the statement failed for."""
+        self.broken = False
+        """A try failed that may have been written all the same."""
+        self.lost = False
+        """The one try after the loss of the lease was made."""
+        self.done = False
+
+
+class Settler:
+    """A thread that ends leases, each by its own outcome and with a verdict of its own.
+
+    A lease stays in the ledger, and is renewed with the others, until its verdict is in. Outcomes
+    are written when there are `ENOUGH` of them, or a few milliseconds after the first one, or at
+    once when the process has no other job.
+
+    What could not be written is written again, with growing pauses, while the lease is good: a
+    `deferred` one on its own, a statement that failed with all that was in it. A try that broke
+    may have been written all the same, so one more follows after the loss of the lease: the
+    token decides, and tells `already` from `lost`. An outcome is never replaced by a failure,
+    unless it cannot be stored: then the job fails for good as `result not storable`.
+    """
+
+    def __init__(self, settle: Settle, ledger: Ledger, *, told: Told | None = None) -> None:
+        self._settle = settle
+        self._ledger = ledger
+        self._told = told
+        self._new: deque[tuple[Standing, Outcome]] = deque()
+        self._later: list[tuple[float, int, _Ending]] = []
+        self._order = count()
+        self._in_hand = 0
+        self._ring_at = 1
+        self._bell = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="tenure-settler", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, standing: Standing, outcome: Outcome) -> None:
+        """Have a lease ended so. Returns at once. Any thread."""
+        standing.outcome = outcome
+        self._new.append((standing, outcome))
+        waiting = len(self._new)
+        if waiting >= self._ring_at or waiting + self._in_hand >= len(self._ledger):
+            self._bell.set()
+
+    @property
+    def waiting(self) -> int:
+        """How many leases are still to be ended."""
+        return len(self._new) + self._in_hand
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """Try once more what waits to be tried again, and end; waits for it a little."""
+        self._stopping = True
+        self._bell.set()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while True:
+            self._wait()
+            last = self._stopping
+            endings = self._taken()
+            try:
+                self._write(endings)
+            except Exception:
+                # Renewed for ever and ended by nobody would be worse than a lapse.
+                logger.exception("the settler leaves %d leases to lapse", len(endings))
+                self._drop(endings)
+            if last and not self._new:
+                return
+
+    def _wait(self) -> None:
+        """Until something is to be written that need not wait for more."""
+        self._ring_at = 1
+        while not (self._new or self._stopping):
+            self._bell.clear()
+            if self._new or self._stopping:
+                break
+            until = self._later[0][0] - time.monotonic() if self._later else None
+            if until is not None and until <= 0:
+                return
+            self._bell.wait(until)
+        self._ring_at = ENOUGH
+        self._bell.clear()
+        if not (
+            self._stopping
+            or len(self._new) >= ENOUGH
+            or len(self._new) + self._in_hand >= len(self._ledger)
+        ):
+            self._bell.wait(LINGER)
+
+    def _taken(self) -> list[_Ending]:
+        endings = []
+        while self._later and (self._stopping or self._later[0][0] <= time.monotonic()):
+            endings.append(heapq.heappop(self._later)[2])
+        while self._new and len(endings) < MOST:
+            self._in_hand += 1
+            endings.append(_Ending(*self._new.popleft()))
+        return endings
+
+    def _write(self, endings: list[_Ending]) -> None:
+        """Write these, and what follows from the answers to them."""
+        while endings:
+            following: list[_Ending] = []
+            unreachable = False
+            for batch in _batches(self._measured(endings)):
+                if unreachable:
+                    self._postpone(batch)
+                    continue
+                try:
+                    self._write_batch(batch, following)
+                except BROKEN as error:
+                    unreachable = True
+                    self._postpone(batch, error)
+                except Exception as error:
+                    for ending in batch:
+                        ending.tries += 1
+                        ending.alone = ending.tries > 1
+                    self._postpone(batch, error)
+            endings = following
+
+    def _measured(self, endings: Iterable[_Ending]) -> Iterator[_Ending]:
+        """Those that are still to be written, with the size that they add to a statement."""
+        for ending in endings:
+            standing, outcome = ending.standing, ending.outcome
+            if ending.done:
+                continue
+            if standing.lost is not None:
+                if ending.lost or not ending.broken:
+                    log_dropped(standing)
+                    self._done([ending], None)
+                    continue
+                ending.lost = True
+            if outcome.failure is not None:
+                ending.size = len(outcome.failure.traceback or "") + len(outcome.failure.message)
+            elif outcome.result is not None and not isinstance(outcome.result, JsonText):
+                self._encode(ending)
+            yield ending
+
+    def _encode(self, ending: _Ending) -> None:
+        outcome = ending.outcome
+        try:
+            text = dumps(outcome.result, "result", limits.RESULT_BYTES)
+        except Exception as error:  # of any kind: the value may be the handler's own
+            ending.outcome = not_storable(ending.standing.lease, "result", error)
+        else:
+            ending.size = len(text)
+            ending.outcome = Outcome(
+                job_id=outcome.job_id,
+                token=outcome.token,
+                verb=Verb.COMPLETE,
+                result=JsonText(text),
+            )
+
+    def _write_batch(self, batch: list[_Ending], following: list[_Ending]) -> None:
+        sent = time.monotonic()
+        worker_id = batch[0].standing.lease.worker_id
+        try:
+            answers = self._settle(worker_id, [ending.outcome for ending in batch])
+        except NOT_STORABLE as error:
+            if len(batch) == 1:
+                self._refuse(batch[0], error, following)
+                return
+            for ending in batch:
+                ending.alone = True
+            following += batch
+            return
+        by_job = {ending.outcome.job_id: ending for ending in batch}
+        done = []
+        for answer in answers:
+            ending = by_job[answer.job_id]
+            verdict = answer.verdict
+            if verdict is Verdict.OK or verdict is Verdict.ALREADY:
+                done.append(ending)
+            elif verdict is Verdict.DEFERRED:
+                ending.standing.proved(sent)
+                self._postpone([ending])
+                continue
+            elif verdict is Verdict.LOST:
+                ending.standing.lose("the token is not the current one")
+                log_dropped(ending.standing)
+                done.append(ending)
+            elif (next_outcome := follow_up(ending.outcome, verdict)) is not None:
+                ending.outcome = next_outcome
+                following.append(ending)
+                continue
+            else:
+                done.append(ending)
+                logger.warning(
+                    "%s of job %d was answered %s: its lease will lapse",
+                    ending.outcome.verb,
+                    answer.job_id,
+                    verdict,
+                    extra=about(ending.standing.lease),
+                )
+            if self._told is not None:
+                self._told(ending.standing, ending.outcome, answer)
+        self._drop(done)
+
+    def _refuse(self, ending: _Ending, error: Exception, following: list[_Ending]) -> None:
+        """The outcome can never be written: the job fails instead; never a second time."""
+        if ending.standing.outcome is not ending.outcome and ending.outcome.verb is Verb.FAIL:
+            logger.error(
+                "no end of job %d can be stored, its lease will lapse: %s",
+                ending.outcome.job_id,
+                error,
+                extra=about(ending.standing.lease),
+            )
+            self._done([ending], None)
+            return
+        what = "result" if ending.outcome.verb is Verb.COMPLETE else "outcome"
+        ending.outcome = not_storable(ending.standing.lease, what, error)
+        following.append(ending)
+
+    def _postpone(self, endings: Sequence[_Ending], error: Exception | None = None) -> None:
+        """Write these later, each after a pause that grows with its tries."""
+        if error is not None:
+            logger.warning("%d outcomes could not be written: %s", len(endings), error)
+        for ending in endings:
+            ending.broken = ending.broken or error is not None
+            ending.waits = ending.waits or pauses(0.05, 5.0)
+            due = time.monotonic() + next(ending.waits)
+            # One more try is due as soon as the lease is over.
+            due = min(due, max(ending.standing.good_until, time.monotonic() + 0.05))
+            heapq.heappush(self._later, (due, next(self._order), ending))
+
+    def _done(self, endings: Sequence[_Ending], answer: Settled | None) -> None:
+        if self._told is not None:
+            for ending in endings:
+                self._told(ending.standing, ending.outcome, answer)
+        self._drop(endings)
+
+    def _drop(self, endings: Sequence[_Ending]) -> None:
+        for ending in endings:
+            self._in_hand -= not ending.done
+            ending.done = True
+        self._ledger.drop(*[ending.standing for ending in endings])
+
+
+def _batches(endings: Iterable[_Ending]) -> Iterator[list[_Ending]]:
+    """Parts that one statement can carry: of one worker, no job twice, not too large.
+
+    What may be the reason why a statement failed goes alone.
+    """
+    open_: dict[str, tuple[list[_Ending], set[int]]] = {}
+    sizes: dict[str, int] = {}
+    for ending in endings:
+        if ending.alone:
+            yield [ending]
+            continue
+        worker_id, job_id = ending.standing.lease.worker_id, ending.outcome.job_id
+        batch, jobs = open_.setdefault(worker_id, ([], set()))
+        size = sizes.get(worker_id, 0) + ending.size
+        if batch and (job_id in jobs or len(batch) == MOST or size > MOST_BYTES):
+            yield batch
+            batch, jobs = open_[worker_id] = ([], set())
+            size = ending.size
+        batch.append(ending)
+        jobs.add(job_id)
+        sizes[worker_id] = size
+    for batch, _ in open_.values():
+        yield batch
