@@ -92,6 +92,9 @@ def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int
     return [job_id for job_id, _ in shown], [token for _, token in shown]
 
 
+_VERBS: dict[str, Verb] = {verb.value: verb for verb in Verb}
+
+
 def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
     limits.check_length(outcomes, "outcomes", limits.MAX_LEASES)
     checked = [_check_outcome(outcome, f"outcomes[{i}].") for i, outcome in enumerate(outcomes)]
@@ -103,9 +106,9 @@ def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
 
 
 def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:
-    if outcome.verb not in tuple(Verb):
+    verb = _VERBS.get(outcome.verb) if isinstance(outcome.verb, str) else None
+    if verb is None:
         raise InvalidArgument(f"{at}verb is not known: {short(outcome.verb)}", hint=", ".join(Verb))
-    verb = Verb(outcome.verb)
     if (outcome.failure is not None) != (verb is Verb.FAIL):
         raise InvalidArgument(
             f"{at}failure {'is missing' if verb is Verb.FAIL else f'is given to {verb}'}",
