@@ -7,9 +7,13 @@ from tenure.control_plane import ControlPlane
 from tenure.errors import (
     Busy,
     CancelRequested,
+    CommitInDoubt,
     InvalidArgument,
+    JobCancelled,
+    JobFailed,
     JobUnknown,
     LeaseLost,
+    NotEnded,
     SchemaOutdated,
     ServerUnavailable,
     TenureError,
@@ -20,6 +24,7 @@ from tenure.identity import new_worker_id
 from tenure.job import Job
 from tenure.postgres import PostgresControlPlane
 from tenure.records import AttemptRecord, JobRecord, QueueRecord, Records
+from tenure.results import AsyncHandle, Handle
 from tenure.runner import WorkerRunner
 from tenure.sqlite import SqliteControlPlane
 from tenure.store import open_store
@@ -44,16 +49,21 @@ from tenure.values import (
 from tenure.worker import Worker
 
 __all__ = [
+    "AsyncHandle",
     "AttemptRecord",
     "Busy",
     "CancelRequested",
+    "CommitInDoubt",
     "ControlPlane",
     "Enqueued",
     "Failure",
+    "Handle",
     "HeldLease",
     "InvalidArgument",
     "Job",
     "JobAnswer",
+    "JobCancelled",
+    "JobFailed",
     "JobLease",
     "JobRecord",
     "JobStatus",
@@ -62,6 +72,7 @@ __all__ = [
     "LeaseLost",
     "LeaseRenewal",
     "NewJob",
+    "NotEnded",
     "Outcome",
     "PostgresControlPlane",
     "QueueAnswer",

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Self, TypeVar, overload
 
-from tenure.backing import backing_of
-from tenure.control_plane import ControlPlane
-from tenure.joining import joined_plane
-from tenure.limits import MAX_QUEUES, POLL_FLOOR
-from tenure.planes import Planes
 from tenure.postgres_store import PostgresStore
+from tenure.producer import Producer
 from tenure.records import JobRecord
+from tenure.results import Handle, Timeout
 from tenure.runner import WorkerRunner
 from tenure.sqlite_store import SqliteStore
 from tenure.store import open_store
 from tenure.tasks import Task, Tasks
 from tenure.values import Enqueued, JobAnswer, Json, NewJob
-from tenure.waker import Waker
 from tenure.worker import Handler
 
 H = TypeVar("H", bound=Handler)
@@ -59,10 +53,8 @@ class Tenure:
             os.fspath(target), schema=schema, prepare_threshold=prepare_threshold
         )
         self.tasks = Tasks()
-        self._planes = Planes(backing_of(self.store).open)
-        self._waker = Waker(_waking(self._planes))
-        # What was noted just before the process ends is still sent.
-        weakref.finalize(self, _close, self._waker, self._planes)
+        self.producer = Producer(self.store, schema=schema)
+        """The connections that the methods below use."""
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +111,7 @@ class Tenure:
         retry_cap: timedelta | None = None,
         meta: Json = None,
         connection: Any = None,
-    ) -> Enqueued:
+    ) -> Handle:
         """Add a job for a task, given as the function or by its kind.
 
         None stands for the task's own setting. Without `connection` the job is committed when
@@ -127,6 +119,9 @@ class Tenure:
         belongs to that connection's transaction, which is never committed here: the job exists
         if and only if the rest of that transaction does. Raises `InvalidArgument`, nothing
         written, also for a connection that commits by itself; `ServerUnavailable`.
+
+        What comes back has the job's id, says whether this call made it, and waits for the
+        result: `app.enqueue(add, [2, 3]).result(timeout=10)`.
         """
         job = self.new_job(
             task,
@@ -142,35 +137,43 @@ class Tenure:
             retry_cap=retry_cap,
             meta=meta,
         )
-        [added] = self._add([job], lambda plane, notify: [_one(plane, job, notify)], connection)
-        return added
+        return self._handle(self.producer.enqueue(job, connection=connection))
 
     def new_job(self, task: str | Callable[..., Any], payload: Json = None, **given: Any) -> NewJob:
         """A job for `enqueue_many`, with the task's settings where `given` has none."""
         return self.tasks.find(task).new_job(payload, **given)
 
-    def enqueue_many(self, jobs: Sequence[NewJob], *, connection: Any = None) -> list[Enqueued]:
+    def enqueue_many(self, jobs: Sequence[NewJob], *, connection: Any = None) -> list[Handle]:
         """Add 1 to 10,000 jobs, all or none; the answers come in the order of `jobs`.
 
         As `enqueue` otherwise.
         """
-        return self._add(
-            jobs, lambda plane, notify: plane.enqueue_many(jobs, notify=notify), connection
-        )
+        return [self._handle(a) for a in self.producer.enqueue_many(jobs, connection=connection)]
+
+    def result(self, job_id: int, timeout: Timeout = None) -> Json:
+        """What a job's handler returned, once the job has completed; waits until it has ended.
+
+        `timeout` is in seconds, or a timedelta; None waits for as long as it takes, also while
+        the database is away. A job that ended before is read from the history that is kept.
+        Raises `JobFailed` with the error that was stored, `JobCancelled`, `NotEnded` (a
+        `TimeoutError`) when the time is over, `JobUnknown` for an id that no committed job has.
+        A failed attempt with attempts left is not the end.
+        """
+        return self.producer.results.get(job_id, timeout)
 
     def cancel(self, job_id: int) -> JobAnswer:
         """Cancel a queued job now, a running one by request. Raises `JobUnknown`."""
-        with self._planes.lent() as plane:
+        with self.producer.planes.lent() as plane:
             return plane.cancel(job_id)
 
     def retry(self, job_id: int, attempts: int = 1) -> JobAnswer:
         """Queue a failed or cancelled job again, with `attempts` more. Raises `JobUnknown`."""
-        with self._planes.lent() as plane:
+        with self.producer.planes.lent() as plane:
             return plane.retry(job_id, attempts)
 
     def job(self, job_id: int) -> JobRecord | None:
         """The job as it is just now, live or finished; None for an unknown id."""
-        with self._planes.lent() as plane:
+        with self.producer.planes.lent() as plane:
             return plane.job(job_id)
 
     def worker(self, **options: Any) -> WorkerRunner:
@@ -186,44 +189,12 @@ class Tenure:
         return self.store.install()
 
     def close(self) -> None:
-        """Send the wakes that are due, and close what is open. The app can be used again."""
-        _close(self._waker, self._planes)
+        """Send the wakes that are due, and close what is open. The app can be used again.
+
+        Whoever waits for a result meanwhile gets `ServerUnavailable`.
+        """
+        self.producer.close()
         self.store.close()
 
-    def _add(
-        self,
-        jobs: Sequence[NewJob],
-        add: Callable[[ControlPlane, bool], list[Enqueued]],
-        connection: Any,
-    ) -> list[Enqueued]:
-        if connection is not None:
-            return add(joined_plane(connection, kind=self.store.kind, schema=self.schema), True)
-        with self._planes.lent() as plane:
-            added = add(plane, False)
-        woken = [
-            job.queue
-            for job, answer in zip(jobs, added, strict=True)
-            if answer.created and (job.delay is None or job.delay <= POLL_FLOOR)
-        ]
-        if woken:
-            self._waker.note(woken)
-        return added
-
-
-def _one(plane: ControlPlane, job: NewJob, notify: bool) -> Enqueued:
-    settings = {field.name: getattr(job, field.name) for field in fields(job)}
-    return plane.enqueue(**settings, notify=notify)
-
-
-def _waking(planes: Planes) -> Callable[[list[str]], None]:
-    def wake(queues: list[str]) -> None:
-        with planes.lent() as plane:
-            for first in range(0, len(queues), MAX_QUEUES):
-                plane.wake(queues[first : first + MAX_QUEUES])
-
-    return wake
-
-
-def _close(waker: Waker, planes: Planes) -> None:
-    waker.close()
-    planes.close()
+    def _handle(self, added: Enqueued) -> Handle:
+        return Handle(job_id=added.job_id, created=added.created, _result=self.result)

@@ -13,7 +13,7 @@ from tenure.records import JobRecord
 from tenure.sleeper import Sleeper
 from tenure.sqlite_store import SqliteStore
 from tenure.store import OwnedControlPlane
-from tenure.values import Json
+from tenure.values import JobResult, Json
 
 
 class Plane(OwnedControlPlane, Protocol):
@@ -33,6 +33,14 @@ class Plane(OwnedControlPlane, Protocol):
 
     def job(self, job_id: int) -> JobRecord | None:
         """The job, live or in the history that is kept; None for an unknown id."""
+        ...
+
+    def results(self, job_ids: Sequence[int]) -> list[JobResult]:
+        """What has come of 1 to 1,000 jobs, in no order; none for an unknown id."""
+        ...
+
+    def answer_within(self, limit: timedelta) -> None:
+        """Give up on a call that is not answered in time: it raises as a broken one does."""
         ...
 
     @property
@@ -67,7 +75,7 @@ class Backing(Protocol):
         ...
 
 
-def backing_of(store: PostgresStore | SqliteStore) -> Backing:
+def backing_of(store: PostgresStore | SqliteStore) -> PostgresBacking | SqliteBacking:
     if isinstance(store, PostgresStore):
         return PostgresBacking(store)
     return SqliteBacking(store)

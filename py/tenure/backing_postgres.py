@@ -6,6 +6,7 @@ import select
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from tenure.bounded import BoundedConnection
 from tenure.listener import Listener
 from tenure.postgres_call import Connection
 from tenure.postgres_records import PostgresRecords
@@ -13,7 +14,8 @@ from tenure.postgres_signals import PostgresSignals
 from tenure.postgres_store import OwnedPostgresControlPlane, PostgresStore
 from tenure.records import JobRecord
 from tenure.sleeper_postgres import PostgresSleeper
-from tenure.values import Json
+from tenure.values import JobResult, Json
+from tenure.watch_postgres import PostgresWatch
 
 
 class PostgresPlane(OwnedPostgresControlPlane):
@@ -35,6 +37,13 @@ class PostgresPlane(OwnedPostgresControlPlane):
 
     def job(self, job_id: int) -> JobRecord | None:
         return PostgresRecords(self.connection, schema=self.schema).job(job_id)
+
+    def results(self, job_ids: Sequence[int]) -> list[JobResult]:
+        return PostgresRecords(self.connection, schema=self.schema).results(job_ids)
+
+    def answer_within(self, limit: timedelta) -> None:
+        if isinstance(self.connection, BoundedConnection):
+            self.connection.answer_within = limit.total_seconds()
 
     @property
     def stale(self) -> bool:
@@ -63,9 +72,11 @@ class PostgresBacking:
         poll_floor: timedelta,
         on_cancel: Callable[[int], None],
     ) -> PostgresSleeper:
+        return PostgresSleeper(self._listen, queues, poll_floor=poll_floor, on_cancel=on_cancel)
+
+    def watch(self, told: Callable[[int], None], changed: Callable[[], None]) -> PostgresWatch:
+        return PostgresWatch(self._listen, told=told, changed=changed)
+
+    def _listen(self, heard: Callable[[str], None], changed: Callable[[], None]) -> Listener:
         store = self._store
-
-        def listen(heard: Callable[[str], None], changed: Callable[[], None]) -> Listener:
-            return Listener(store.connect, schema=store.schema, heard=heard, changed=changed)
-
-        return PostgresSleeper(listen, queues, poll_floor=poll_floor, on_cancel=on_cancel)
+        return Listener(store.connect, schema=store.schema, heard=heard, changed=changed)

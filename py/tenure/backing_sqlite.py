@@ -11,7 +11,8 @@ from tenure.sleeper_sqlite import SqliteSleeper, wake_sleepers
 from tenure.sqlite import SqliteControlPlane
 from tenure.sqlite_records import SqliteRecords
 from tenure.sqlite_store import SqliteStore
-from tenure.values import Json
+from tenure.values import JobResult, Json
+from tenure.watch_sqlite import SqliteWatch
 
 
 class SqlitePlane(SqliteControlPlane):
@@ -30,9 +31,18 @@ class SqlitePlane(SqliteControlPlane):
         """Nothing: a file has no table of workers."""
 
     def job(self, job_id: int) -> JobRecord | None:
+        return self._reads().job(job_id)
+
+    def results(self, job_ids: Sequence[int]) -> list[JobResult]:
+        return self._reads().results(job_ids)
+
+    def _reads(self) -> SqliteRecords:
         if self._records is None:
             self._records = SqliteRecords(self.path)
-        return self._records.job(job_id)
+        return self._records
+
+    def answer_within(self, limit: timedelta) -> None:
+        """Nothing: a file is waited for as long as each call says."""
 
     def close(self) -> None:
         if self._records is not None:
@@ -70,3 +80,7 @@ class SqliteBacking:
             poll_floor=poll_floor,
             closed=plane.close,
         )
+
+    def watch(self, told: Callable[[int], None], changed: Callable[[], None]) -> SqliteWatch:
+        plane = self.open()
+        return SqliteWatch(plane.data_version, closed=plane.close)

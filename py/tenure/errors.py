@@ -10,6 +10,10 @@
   + InvalidArgument     22023, also a ValueError
   + SchemaOutdated
   + ServerUnavailable
+  + CommitInDoubt
+  + JobFailed
+  + JobCancelled
+  + NotEnded            also a TimeoutError
 
 The codes are SQLSTATEs raised by the functions in sql/; a test keeps this list and those
 functions in step.
@@ -84,3 +88,32 @@ class SchemaOutdated(TenureError):
 
 class ServerUnavailable(TenureError):
     """The database cannot be reached."""
+
+
+class CommitInDoubt(TenureError):
+    """The answer to the COMMIT of `job.transaction()` never came, and the job has not ended by it.
+
+    What was written in the block may be gone. Let it pass: the attempt ends as a failure, and is
+    tried again while attempts are left.
+    """
+
+
+class JobFailed(TenureError):
+    """The job whose result was asked for has failed, and will not be tried again by itself."""
+
+    def __init__(
+        self, message: str, *, error_type: str | None = None, error_message: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        """The class of the handler's last exception; None when no handler reported one."""
+        self.error_message = error_message
+        """Its text, or what happened to the last lease."""
+
+
+class JobCancelled(TenureError):
+    """The job whose result was asked for was cancelled."""
+
+
+class NotEnded(TenureError, TimeoutError):
+    """The job has not ended within the time that was given; it goes on, and may be asked again."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -16,7 +17,24 @@ from tenure.errors import InvalidArgument, SchemaOutdated, ServerUnavailable, Te
 from tenure.install import checked_schema
 
 Connection: TypeAlias = psycopg.Connection[Any]
+AnyConnection: TypeAlias = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 Row: TypeAlias = tuple[Any, ...]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One call of a function, and how to read its answer: over whatever connection."""
+
+    columns: str
+    function: str
+    """Such as `held(p_worker_id => %s::text)`."""
+    arguments: Sequence[object]
+    read: Callable[[list[Row]], T]
+
+    def query(self, prefix: str) -> str:
+        return f"select {self.columns} from {prefix}{self.function}"
+
 
 BY_SQLSTATE: dict[str, type[TenureError]] = {
     error.sqlstate: error
@@ -47,6 +65,9 @@ class Functions:
         self.connection = connection
         self.schema = checked_schema(schema)
         self.prefix = f"{quoted(schema)}."
+
+    def answer(self, call: Call[T]) -> T:
+        return call.read(self.query(call.query(self.prefix), call.arguments))
 
     def rows(self, columns: str, call: str, arguments: Sequence[object] = ()) -> list[Row]:
         """The columns of what a call such as `held(p_worker_id => %s::text)` returns."""
@@ -96,7 +117,7 @@ class Functions:
 
 
 @contextmanager
-def translated(connection: Connection | None = None, schema: str = "tenure") -> Iterator[None]:
+def translated(connection: AnyConnection | None = None, schema: str = "tenure") -> Iterator[None]:
     """Raise what tenure's functions raise as its classes, and let everything else through.
 
     Serialization failures above all: those are for whoever owns the transaction.
@@ -109,7 +130,9 @@ def translated(connection: Connection | None = None, schema: str = "tenure") -> 
         raise known from error
 
 
-def _known(error: psycopg.Error, connection: Connection | None, schema: str) -> TenureError | None:
+def _known(
+    error: psycopg.Error, connection: AnyConnection | None, schema: str
+) -> TenureError | None:
     code = error.sqlstate
     if code in BY_SQLSTATE:
         return BY_SQLSTATE[code](
@@ -128,9 +151,19 @@ def _known(error: psycopg.Error, connection: Connection | None, schema: str) -> 
 MIGRATE = "run: tenure migrate"
 
 
-def _is_outage(error: psycopg.Error, code: str | None, connection: Connection | None) -> bool:
+def is_refusal(error: BaseException) -> bool:
+    """Whether the server said no and went on listening: what it was asked for did not happen."""
+    code = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return code is not None and not _ends_session(code)
+
+
+def _ends_session(code: str) -> bool:
+    return code.startswith("08") or code in _ENDED
+
+
+def _is_outage(error: psycopg.Error, code: str | None, connection: AnyConnection | None) -> bool:
     if code is not None:
-        return code.startswith("08") or code in _ENDED
+        return _ends_session(code)
     if isinstance(error, psycopg.OperationalError):
         return True
     return connection is not None and connection.closed

@@ -10,7 +10,7 @@ from typing import Any
 from tenure import postgres_rows
 from tenure.limits import check_bool
 from tenure.postgres_base import Caller
-from tenure.postgres_call import iso, seconds
+from tenure.postgres_call import Call, iso, seconds
 from tenure.requests import CheckedJob, check_job, check_jobs
 from tenure.values import Enqueued, Json, NewJob
 
@@ -40,56 +40,64 @@ class PostgresProducer(Caller):
         Raises `InvalidArgument`, nothing written. With `notify=False` nobody is woken; call
         `wake` after the commit.
         """
-        job = check_job(
-            NewJob(
-                queue=queue,
-                kind=kind,
-                payload=payload,
-                priority=priority,
-                run_at=run_at,
-                delay=delay,
-                max_attempts=max_attempts,
-                dedup_key=dedup_key,
-                timeout=timeout,
-                retry_base=retry_base,
-                retry_cap=retry_cap,
-                meta=meta,
-            )
+        job = NewJob(
+            queue=queue,
+            kind=kind,
+            payload=payload,
+            priority=priority,
+            run_at=run_at,
+            delay=delay,
+            max_attempts=max_attempts,
+            dedup_key=dedup_key,
+            timeout=timeout,
+            retry_base=retry_base,
+            retry_cap=retry_cap,
+            meta=meta,
         )
-        row = self._functions.row(
-            postgres_rows.ENQUEUED,
-            "enqueue(p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb,"
-            " p_priority => %s::int, p_run_at => %s::timestamptz, p_delay => %s::interval,"
-            " p_max_attempts => %s::int, p_dedup_key => %s::text, p_timeout => %s::interval,"
-            " p_retry_base => %s::interval, p_retry_cap => %s::interval, p_meta => %s::jsonb,"
-            " p_notify => %s::bool)",
-            (
-                job.queue,
-                job.kind,
-                job.payload,
-                job.priority,
-                iso(job.run_at),
-                seconds(job.delay),
-                job.max_attempts,
-                job.dedup_key,
-                seconds(job.timeout),
-                seconds(job.retry_base),
-                seconds(job.retry_cap),
-                job.meta,
-                check_bool(notify, "notify"),
-            ),
-        )
-        return postgres_rows.enqueued(row)
+        return self._functions.answer(enqueue_call(job, notify=notify))
 
     def enqueue_many(self, jobs: Sequence[NewJob], *, notify: bool = True) -> list[Enqueued]:
         """Add 1 to 10,000 jobs in one statement; the answers come in the order of `jobs`."""
-        text = "[" + ",".join(map(_job_text, check_jobs(jobs))) + "]"
-        rows = self._functions.rows(
-            "ordinal, job_id, created",
-            "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool)",
-            (text, check_bool(notify, "notify")),
-        )
-        return [postgres_rows.enqueued(row[1:]) for row in sorted(rows)]
+        return self._functions.answer(enqueue_many_call(jobs, notify=notify))
+
+
+def enqueue_call(new: NewJob, *, notify: bool) -> Call[Enqueued]:
+    """The call that adds one job. Raises `InvalidArgument`."""
+    job = check_job(new)
+    return Call(
+        postgres_rows.ENQUEUED,
+        "enqueue(p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb,"
+        " p_priority => %s::int, p_run_at => %s::timestamptz, p_delay => %s::interval,"
+        " p_max_attempts => %s::int, p_dedup_key => %s::text, p_timeout => %s::interval,"
+        " p_retry_base => %s::interval, p_retry_cap => %s::interval, p_meta => %s::jsonb,"
+        " p_notify => %s::bool)",
+        (
+            job.queue,
+            job.kind,
+            job.payload,
+            job.priority,
+            iso(job.run_at),
+            seconds(job.delay),
+            job.max_attempts,
+            job.dedup_key,
+            seconds(job.timeout),
+            seconds(job.retry_base),
+            seconds(job.retry_cap),
+            job.meta,
+            check_bool(notify, "notify"),
+        ),
+        lambda rows: postgres_rows.enqueued(rows[0]),
+    )
+
+
+def enqueue_many_call(jobs: Sequence[NewJob], *, notify: bool) -> Call[list[Enqueued]]:
+    """The call that adds many jobs, whose answers come in their order."""
+    return Call(
+        "ordinal, job_id, created",
+        "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool)",
+        ("[" + ",".join(map(_job_text, check_jobs(jobs))) + "]", check_bool(notify, "notify")),
+        lambda rows: [postgres_rows.enqueued(row[1:]) for row in sorted(rows)],
+    )
 
 
 def _job_text(job: CheckedJob) -> str:

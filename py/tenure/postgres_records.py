@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
 
+from tenure import postgres_rows
 from tenure.codec import loads
 from tenure.limits import check_int, check_job_id, check_name
 from tenure.postgres_call import Connection, Functions, Row, utc
 from tenure.records import MAX_RECORDS, AttemptRecord, JobRecord, QueueRecord, check_shown
-from tenure.values import JobStatus
+from tenure.values import JobResult, JobStatus
 
 _JOB = (
     "job_id, queue, kind, status::text, shade, priority, attempt, max_attempts, token, worker_id,"
@@ -33,6 +35,16 @@ class PostgresRecords:
         """The job, live or in the history that is kept; None for an unknown id."""
         rows = self._view(_JOB, "jobs where job_id = %s::bigint", [check_job_id(job_id)])
         return _job(rows[0]) if rows else None
+
+    def results(self, job_ids: Sequence[int]) -> list[JobResult]:
+        """What has come of 1 to 1,000 jobs, in no order; none for an unknown id.
+
+        For everybody who enqueues or works, whatever the right to observe.
+        """
+        rows = self._functions.rows(
+            postgres_rows.RESULT, "results(p_job_ids => %s::bigint[])", (list(job_ids),)
+        )
+        return [postgres_rows.result(row) for row in rows]
 
     def jobs(
         self,

@@ -11,6 +11,7 @@ from tenure.values import (
     HeldLease,
     JobAnswer,
     JobLease,
+    JobResult,
     JobStatus,
     LapsedLease,
     LeaseRenewal,
@@ -33,6 +34,12 @@ SWEPT = "job_id, token, outcome, status::text, next_attempt_at"
 ENQUEUED = "job_id, created"
 JOB_ANSWER = "job_id, verdict, status::text, holder_pid"
 QUEUE_ANSWER = "queue, verdict, paused_at, holder_pid"
+RESULT = "job_id, token, status::text, result::text, error_type, message"
+
+# Looked up for every job that is settled, where calling the enum would cost as much as the rest.
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+_STATUSES: dict[str | None, JobStatus | None] = {None: None}
+_STATUSES |= {status.value: status for status in JobStatus}
 
 
 def lease(row: Row) -> JobLease:
@@ -81,8 +88,8 @@ def settled(row: Row) -> Settled:
     return Settled(
         job_id=row[0],
         token=row[1],
-        verdict=Verdict(row[2]),
-        status=None if row[3] is None else JobStatus(row[3]),
+        verdict=_VERDICTS[row[2]],
+        status=_STATUSES[row[3]],
         next_attempt_at=utc(row[4]),
     )
 
@@ -113,4 +120,15 @@ def job_answer(row: Row) -> JobAnswer:
 def queue_answer(row: Row) -> QueueAnswer:
     return QueueAnswer(
         queue=row[0], verdict=Verdict(row[1]), paused_at=utc(row[2]), holder_pid=row[3]
+    )
+
+
+def result(row: Row) -> JobResult:
+    return JobResult(
+        job_id=row[0],
+        token=row[1],
+        status=JobStatus(row[2]),
+        result=loads(row[3]),
+        error_type=row[4],
+        message=row[5],
     )

@@ -26,7 +26,8 @@ class PostgresSignals:
         return str(self._functions.value("schema_version()"))
 
     def channel(self) -> str:
-        """Where notifications come: `q<queue_key>` and `q*` to wake, `c<job_id>` to cancel."""
+        """Where notifications come: `q<queue_key>` and `q*` to wake, `c<job_id>` to cancel,
+        `d<job_id>` when a job has ended."""
         return str(self._functions.value("channel()"))
 
     def queue_key(self, queue: str) -> int:
@@ -54,8 +55,16 @@ class PostgresSignals:
         )
         return horizon
 
+    def wait_begin(self, job_ids: Sequence[int]) -> int | None:
+        """Show whoever ends one of these jobs that this session waits; as `sleep_begin`."""
+        self._functions.alone("wait_begin")
+        horizon: int | None = self._functions.value(
+            "wait_begin(p_job_ids => %s::bigint[])", (list(job_ids),)
+        )
+        return horizon
+
     def sleep_settled(self, horizon: int) -> bool:
-        """Whether every writer has ended that may not have seen the sleeper."""
+        """Whether every writer has ended that may not have seen the sleeper, or the waiter."""
         self._functions.alone("sleep_settled")
         return bool(self._functions.value("sleep_settled(p_horizon => %s::bigint)", (horizon,)))
 

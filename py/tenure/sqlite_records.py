@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 
 from tenure import limits
 from tenure.codec import loads
@@ -12,12 +13,21 @@ from tenure.sqlite_file import SqliteFile
 from tenure.sqlite_schema import install
 from tenure.sqlite_transaction import Transaction
 from tenure.sqlite_values import Clock, duration, host_clock, moment, optional_moment
-from tenure.values import JobStatus
+from tenure.values import JobResult, JobStatus
 
 JOB = """
 select *
   from tenure_jobs
  where id = :job_id
+"""
+
+RESULT = """
+select j.id, j.token, j.status, iif(j.status = 'completed', j.result, null) as result,
+       a.error_type, iif(j.status = 'failed', coalesce(a.message, j.last_error), null) as message
+  from tenure_jobs as j
+  left join tenure_attempt as a
+    on a.job_id = j.id and a.token = j.token and a.verb = 'fail' and j.status = 'failed'
+ where j.id = :job_id
 """
 
 # Each table is read from its newest end, and no further than the limit.
@@ -83,6 +93,16 @@ class SqliteRecords:
         limits.check_job_id(job_id)
         return self._file.read(lambda t: _job(t, job_id))
 
+    def results(self, job_ids: Sequence[int]) -> list[JobResult]:
+        """What has come of 1 to 1,000 jobs, in no order; none for an unknown id."""
+        limits.check_length(job_ids, "job_ids", limits.MAX_LEASES)
+
+        def read(t: Transaction) -> list[JobResult]:
+            rows = [t.one(RESULT, job_id=job_id) for job_id in job_ids]
+            return [_result(row) for row in rows if row is not None]
+
+        return self._file.read(read)
+
     def jobs(
         self,
         *,
@@ -146,6 +166,17 @@ def _job(t: Transaction, job_id: int) -> JobRecord | None:
         progress=loads(row["progress"]),
         meta=loads(row["meta"]),
         last_error=row["last_error"],
+    )
+
+
+def _result(row: sqlite3.Row) -> JobResult:
+    return JobResult(
+        job_id=row["id"],
+        token=row["token"],
+        status=JobStatus(row["status"]),
+        result=loads(row["result"]),
+        error_type=row["error_type"],
+        message=row["message"],
     )
 
 

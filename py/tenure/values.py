@@ -234,6 +234,25 @@ class JobAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """What has come of a job so far."""
+
+    job_id: int
+    token: int
+    """Of the lease that ended it, or the job's present one."""
+    status: JobStatus
+    result: Json = field(repr=False)
+    error_type: str | None
+    """With `failed`: the class of the exception that was reported, if one was."""
+    message: str | None = field(repr=False)
+    """With `failed`: that exception's text, or what happened to the last lease."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status not in (JobStatus.QUEUED, JobStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAnswer:
     """The answer of an operator's verb on a queue."""
 

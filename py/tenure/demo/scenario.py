@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -123,7 +123,7 @@ class Scenario:
             retry_base=timedelta(milliseconds=200),
         )
 
-    def _add(self, *jobs: NewJob) -> list[Enqueued]:
+    def _add(self, *jobs: NewJob) -> Sequence[Enqueued]:
         added = self._app.enqueue_many(jobs)
         self._enqueued += len(added)
         return added

@@ -1,0 +1,100 @@
+"""What an app does to its store from outside of jobs, over a few connections it shares."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from tenure.backing import backing_of
+from tenure.control_plane import ControlPlane
+from tenure.joining import joined_plane
+from tenure.limits import MAX_QUEUES, POLL_FLOOR
+from tenure.planes import Planes
+from tenure.postgres_store import PostgresStore
+from tenure.results import Results
+from tenure.sqlite_store import SqliteStore
+from tenure.values import Enqueued, JobResult, NewJob
+from tenure.waits import Waits
+from tenure.waker import Waker
+
+
+class Producer:
+    """Enqueues, then wakes whoever sleeps; waits for results. Threads: any.
+
+    What it opens it opens when it is first needed, and again after `close`.
+    """
+
+    def __init__(self, store: PostgresStore | SqliteStore, *, schema: str) -> None:
+        backing = backing_of(store)
+        self.kind = store.kind
+        self.schema = schema
+        self.planes = Planes(backing.open)
+        read = _reading(self.planes)
+        waits = Waits(read, backing.watch)
+        self.results = Results(lambda job_id: next(iter(read([job_id])), None), waits)
+        self._waker = Waker(_waking(self.planes))
+        self._parts = (self._waker, waits, self.planes)
+        # What was noted just before the process ends is still sent.
+        weakref.finalize(self, _close, *self._parts)
+
+    def close(self) -> None:
+        """Send the wakes that are due, and close what is open."""
+        _close(*self._parts)
+
+    def enqueue(self, job: NewJob, *, connection: Any = None) -> Enqueued:
+        [added] = self._add([job], lambda plane, notify: [_one(plane, job, notify)], connection)
+        return added
+
+    def enqueue_many(self, jobs: Sequence[NewJob], *, connection: Any = None) -> list[Enqueued]:
+        return self._add(
+            jobs, lambda plane, notify: plane.enqueue_many(jobs, notify=notify), connection
+        )
+
+    def _add(
+        self,
+        jobs: Sequence[NewJob],
+        add: Callable[[ControlPlane, bool], list[Enqueued]],
+        connection: Any,
+    ) -> list[Enqueued]:
+        if connection is not None:
+            return add(joined_plane(connection, kind=self.kind, schema=self.schema), True)
+        with self.planes.lent() as plane:
+            added = add(plane, False)
+        woken = [
+            job.queue
+            for job, answer in zip(jobs, added, strict=True)
+            if answer.created and (job.delay is None or job.delay <= POLL_FLOOR)
+        ]
+        if woken:
+            self._waker.note(woken)
+        return added
+
+
+def _one(plane: ControlPlane, job: NewJob, notify: bool) -> Enqueued:
+    settings = {field.name: getattr(job, field.name) for field in fields(job)}
+    return plane.enqueue(**settings, notify=notify)
+
+
+def _reading(planes: Planes) -> Callable[[Sequence[int]], list[JobResult]]:
+    def read(job_ids: Sequence[int]) -> list[JobResult]:
+        with planes.lent() as plane:
+            return plane.results(job_ids)
+
+    return read
+
+
+def _waking(planes: Planes) -> Callable[[list[str]], None]:
+    def wake(queues: list[str]) -> None:
+        with planes.lent() as plane:
+            for first in range(0, len(queues), MAX_QUEUES):
+                plane.wake(queues[first : first + MAX_QUEUES])
+
+    return wake
+
+
+def _close(waker: Waker, waits: Waits, planes: Planes) -> None:
+    waker.close()
+    waits.close()
+    planes.close()
