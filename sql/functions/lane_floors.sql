@@ -8,7 +8,7 @@
 --   [1]  the queue's floor_generation
 --   [2]  T, in microseconds since 1970: the instant being proved; 0 for none
 --   [3]  the horizon of T (see writers_ended)
---   [4]  when writers_ended last looked closer
+--   [4]  when writers_ended last looked closer in vain, which it does once a second at most
 --   [5]  .. [24] the floor of lane 1 .. 20; 0 for no floor yet, -1 for a lane not met
 --
 -- Kept in a session setting: a row updated at the rate of claims would itself collect dead
