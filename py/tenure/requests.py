@@ -92,7 +92,11 @@ def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int
     return [job_id for job_id, _ in shown], [token for _, token in shown]
 
 
-_VERBS: dict[str, Verb] = {verb.value: verb for verb in Verb}
+_VERBS = {verb.value: verb for verb in Verb}
+
+
+def _verb(value: object) -> Verb | None:
+    return _VERBS.get(value) if isinstance(value, str) else None
 
 
 def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
@@ -106,7 +110,7 @@ def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
 
 
 def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:
-    verb = _VERBS.get(outcome.verb) if isinstance(outcome.verb, str) else None
+    verb = _verb(outcome.verb)
     if verb is None:
         raise InvalidArgument(f"{at}verb is not known: {short(outcome.verb)}", hint=", ".join(Verb))
     if (outcome.failure is not None) != (verb is Verb.FAIL):

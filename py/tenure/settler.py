@@ -39,7 +39,7 @@ Settle: TypeAlias = Callable[[str, Sequence[Outcome]], list[Settled]]
 
 Told: TypeAlias = Callable[[Standing, Outcome, Settled | None], None]
 """told(standing, outcome, answer), once a lease has ended; no answer: it was lost first. Must
-not wait or raise."""
+not wait."""
 
 
 class _Ending:
@@ -97,7 +97,9 @@ class Settler:
         standing.outcome = outcome
         self._new.append((standing, outcome))
         waiting = len(self._new)
-        if waiting >= self._ring_at or waiting + self._in_hand >= len(self._ledger):
+        if (
+            waiting >= self._ring_at or waiting + self._in_hand >= len(self._ledger)
+        ) and not self._bell.is_set():
             self._bell.set()
 
     @property
@@ -250,8 +252,7 @@ class Settler:
                     verdict,
                     extra=about(ending.standing.lease),
                 )
-            if self._told is not None:
-                self._told(ending.standing, ending.outcome, answer)
+            self._tell(ending, answer)
         self._drop(done)
 
     def _refuse(self, ending: _Ending, error: Exception, following: list[_Ending]) -> None:
@@ -282,10 +283,17 @@ class Settler:
             heapq.heappush(self._later, (due, next(self._order), ending))
 
     def _done(self, endings: Sequence[_Ending], answer: Settled | None) -> None:
-        if self._told is not None:
-            for ending in endings:
-                self._told(ending.standing, ending.outcome, answer)
+        for ending in endings:
+            self._tell(ending, answer)
         self._drop(endings)
+
+    def _tell(self, ending: _Ending, answer: Settled | None) -> None:
+        if self._told is None:
+            return
+        try:
+            self._told(ending.standing, ending.outcome, answer)
+        except Exception:
+            logger.exception("the end of job %d was not taken", ending.outcome.job_id)
 
     def _drop(self, endings: Sequence[_Ending]) -> None:
         for ending in endings:
