@@ -38,13 +38,16 @@ class Claimer:
         ledger: Ledger,
         *,
         lease_for: timedelta,
+        patience: timedelta,
         clogged: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`clogged` says that too many outcomes are still to be written for more to be claimed."""
+        """`patience` is how long a claim waits for its answer; `clogged` says that too many
+        outcomes are still to be written for more to be claimed."""
         self._link = Link(open_plane, on_open=self._named)
         self._slots = slots
         self._by_queue = {queue: group for group in slots for queue in group.queues}
         self._ledger = ledger
+        self._patience = patience
         self._clogged = clogged
         self._lease_for = lease_for
         self._solo_since = time.monotonic()
@@ -124,6 +127,7 @@ class Claimer:
                     self._retired.pop(name, None)
 
     def _named(self, plane: Plane) -> None:
+        plane.answer_within(self._patience)
         with self._lock:
             if self._used:
                 self._retired[self._worker_id] = time.monotonic() + self._lease_for.total_seconds()

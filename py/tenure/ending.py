@@ -24,6 +24,11 @@ def not_storable(lease: JobLease, what: str, error: BaseException) -> Outcome:
     )
 
 
+def not_started(lease: JobLease) -> Outcome:
+    """The job is given back, and its attempt is refunded."""
+    return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.RELEASE, started=False)
+
+
 def follow_up(outcome: Outcome, verdict: Verdict) -> Outcome | None:
     """What is to be written after this answer; None when nothing is."""
     if verdict is Verdict.CANCEL_REQUESTED:

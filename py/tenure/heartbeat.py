@@ -37,8 +37,15 @@ def check_period(period: timedelta | None, lease_for: timedelta) -> timedelta:
     return period
 
 
+def answer_within(period: timedelta, lease_for: timedelta) -> timedelta:
+    """How long a beat may wait for its answer, so that another can be sent in time."""
+    return min(period, (lease_for - period) / 2)
+
+
 class Heartbeat:
     """A thread that renews every lease of a ledger, all in one call.
+
+    The period is that of the shortest lease it has: a third of that, or less when less was asked.
 
     It also learns from the answers: a lost lease and an accepted cancellation are noted in the
     ledger, where `Job.check` sees them. A beat that cannot be written is no loss: it is tried
@@ -51,11 +58,14 @@ class Heartbeat:
     """
 
     def __init__(self, ledger: Ledger, renew: Renew, *, period: timedelta) -> None:
-        """`period` is that of the shortest lease; see `check_period`."""
+        """`period` is the longest there is to be; see `check_period`."""
         self._ledger = ledger
+        ledger.added = self._note
+        self._shortest = period * BEATS_PER_LEASE
+        self._bell = threading.Event()
         self._renew = renew
         self._period = period.total_seconds()
-        self._stopping = threading.Event()
+        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="tenure-heartbeat", daemon=True)
 
     def start(self) -> None:
@@ -63,7 +73,8 @@ class Heartbeat:
 
     def stop(self, seconds: float = 5.0) -> None:
         """Renew no more; waits a little for a call that is under way."""
-        self._stopping.set()
+        self._stopping = True
+        self._bell.set()
         if self._thread.is_alive():
             self._thread.join(seconds)
 
@@ -95,20 +106,32 @@ class Heartbeat:
             if renewal.cancel_requested:
                 standing.request_cancel()
 
+    def _note(self, standings: Sequence[Standing]) -> None:
+        shortest = min((standing.lease_for for standing in standings), default=self._shortest)
+        if shortest < self._shortest:
+            self._shortest = shortest
+            self._bell.set()
+
     def _run(self) -> None:
         again = pauses(0.05, 2.0)
-        while not self._stopping.wait(self._until_due()):
+        while not self._stopping:
+            if self._bell.wait(self._until_due()):
+                self._bell.clear()
+                continue
             try:
                 self.beat()
             except Exception as error:
                 logger.warning("the heartbeat could not renew: %s", error)
-                if self._stopping.wait(min(next(again), self._period)):
-                    return
+                self._bell.wait(min(next(again), self._period))
             else:
                 again = pauses(0.05, 2.0)
 
     def _until_due(self) -> float:
-        """Seconds until the next beat: no lease goes longer than a period without one."""
+        """Seconds until the next beat: no lease goes longer than its period without one."""
         now = time.monotonic()
-        oldest = min((s.proved_at for s in self._ledger.all() if s.lost is None), default=now)
-        return max(0.0, oldest + self._period - now)
+        due = now + self._period
+        for standing in self._ledger.all():
+            if standing.lost is None:
+                period = standing.lease_for.total_seconds() / BEATS_PER_LEASE
+                due = min(due, standing.proved_at + min(self._period, period))
+        return max(0.0, due - now)

@@ -18,6 +18,8 @@ SWEEP_EVERY = timedelta(seconds=10)
 SWEEP_LIMIT = 100
 COST_FACTOR = 20
 """At most one twentieth of the time is spent sweeping."""
+TIDY_EVERY = 1.0
+"""Seconds between two looks at jobs that wait too long for their turn."""
 
 
 T = TypeVar("T")
@@ -46,13 +48,16 @@ class Housekeeping:
         *,
         every: timedelta = SWEEP_EVERY,
         swept: Callable[[], None] = lambda: None,
+        tidy: Callable[[], None] = lambda: None,
         seen_every: float = 60.0,
         maintain_every: float = 3600.0,
     ) -> None:
-        """`swept` is called, on this thread, after a sweep that found something."""
+        """`swept` is called, on this thread, after a sweep that found something; `tidy` every
+        second, and must not ask the database."""
         self._chores = chores
         self._every = every.total_seconds()
         self._swept = swept
+        self._tidy = tidy
         self._seen = _Turn(seen_every)
         self._maintained = _Turn(maintain_every)
         self._stopping = threading.Event()
@@ -76,8 +81,16 @@ class Housekeeping:
             if self._maintained.is_due():
                 self._do("maintain", self._chores.maintain)
             pause = max(self._every * random.uniform(0.8, 1.2), COST_FACTOR * cost)
-            if self._stopping.wait(pause):
+            if self._stops_within(pause):
                 return
+
+    def _stops_within(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self._stopping.wait(min(left, TIDY_EVERY)):
+                return True
+            self._do("tidy", self._tidy)
+        return False
 
     def _sweep(self) -> float:
         """Sweep until nothing is left, and return how long the longest took."""

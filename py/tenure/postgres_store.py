@@ -9,6 +9,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from tenure._resources import sql_root
+from tenure.bounded import BoundedConnection
 from tenure.errors import InvalidArgument, SchemaOutdated, ServerUnavailable
 from tenure.install import checked_schema
 from tenure.postgres import PostgresControlPlane
@@ -60,13 +61,13 @@ class PostgresStore:
         self._prepare_threshold = prepare_threshold
         self._own: Connection | None = None
 
-    def connect(self) -> Connection:
+    def connect(self) -> BoundedConnection:
         """A new connection in autocommit mode, for one thread; whoever asked for it closes it.
 
         Raises `ServerUnavailable`, in one line, also for a server older than 15.
         """
         try:
-            connection: Connection = psycopg.connect(
+            connection = BoundedConnection.connect(
                 **self._parameters, autocommit=True, prepare_threshold=self._prepare_threshold
             )
         except psycopg.OperationalError as error:

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 
-from tenure.backing import Backing, backing_of
+from tenure.backing import Backing, Plane, backing_of
 from tenure.chores import RunnerChores
 from tenure.claimer import Claimer
 from tenure.control_plane import LEASE_FOR
+from tenure.ending import not_started
 from tenure.handing_back import hand_back
-from tenure.heartbeat import Heartbeat
+from tenure.heartbeat import Heartbeat, answer_within
 from tenure.housekeeping import SWEEP_EVERY, SWEEP_LIMIT, Housekeeping
 from tenure.limits import POLL_FLOOR
 from tenure.link import Link
@@ -32,6 +33,11 @@ from tenure.values import Outcome, Renewal, Settled
 from tenure.worker import Handler, Worker
 
 logger = logging.getLogger(__name__)
+
+SHORTEST_PATIENCE = timedelta(seconds=5)
+LONGEST_PATIENCE = timedelta(seconds=30)
+"""How long a claim or an outcome waits for its answer before a new connection is tried: as long
+as a lease, within these bounds."""
 
 CLOGGED = 2_000
 """Outcomes that wait to be written, from which on nothing more is claimed."""
@@ -93,9 +99,10 @@ class WorkerRunner:
         self._stop_lock = threading.Lock()
         self._is_stopped = False
         self._sleeper: Sleeper | None = None
-        self._beats = Link(backing.open)
-        self._verbs = Link(backing.open)
-        self._endings = Link(backing.open)
+        patience = min(max(lease_for, SHORTEST_PATIENCE), LONGEST_PATIENCE)
+        self._beats = _link(backing, answer_within(options.heartbeat, lease_for))
+        self._verbs = _link(backing, patience)
+        self._endings = _link(backing, patience)
         self._worker = Worker(LinkedOwner(self._verbs.call), handlers, lease_for=lease_for)
         self._settler = Settler(self._settle, self._ledger)
         self._threads = Threads(self._worker.execute)
@@ -117,6 +124,7 @@ class WorkerRunner:
             self.slots,
             self._ledger,
             lease_for=lease_for,
+            patience=patience,
             clogged=lambda: self._settler.waiting >= CLOGGED,
         )
         self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)
@@ -124,7 +132,9 @@ class WorkerRunner:
             backing.open, self._claimer, options.queues, sum(s.size for s in self.slots)
         )
         """What the housekeeping thread does; each may be called by hand as well."""
-        self._housekeeping = Housekeeping(self.chores, every=sweep_every, swept=self._loop.wake)
+        self._housekeeping = Housekeeping(
+            self.chores, every=sweep_every, swept=self._loop.wake, tidy=self._give_back_waiting
+        )
         self._thread: threading.Thread | None = None
 
     @property
@@ -231,6 +241,11 @@ class WorkerRunner:
         else:
             self._settler.put(standing, outcome)
 
+    def _give_back_waiting(self) -> None:
+        for slots in self.slots:
+            for standing in slots.take_back():
+                self._settler.put(standing, not_started(standing.lease))
+
     def _settle(self, worker_id: str, outcomes: Sequence[Outcome]) -> list[Settled]:
         return self._endings.call(lambda plane: plane.settle(worker_id, outcomes))
 
@@ -270,3 +285,7 @@ class WorkerRunner:
             logger.warning("%d leases are left to lapse: %s", len(standings), error)
         for standing in standings:
             self._ledger.drop(standing)
+
+
+def _link(backing: Backing, patience: timedelta) -> Link[Plane]:
+    return Link(backing.open, on_open=lambda plane: plane.answer_within(patience))

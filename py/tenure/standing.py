@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from tenure.values import JobLease, Outcome
@@ -35,6 +35,7 @@ class Standing:
         "_proved_at",
         "_started",
         "_told_lost",
+        "_withdrawn",
         "ended",
         "lease",
         "lease_for",
@@ -61,6 +62,7 @@ class Standing:
         self._end = float("inf") if lease.timeout is None else sent + lease.timeout.total_seconds()
         self._proved_at = sent
         self._started = False
+        self._withdrawn = False
         self._cancel_requested = False
         self._lost: str | None = None
         self._told_lost: threading.Event | None = None
@@ -122,15 +124,14 @@ class Standing:
     def start(self) -> bool:
         """Enter the handler; False when the lease was withdrawn or lost before."""
         with self._lock:
-            self._started = self._started or self._lost is None
-            return self._started and self._lost is None
+            self._started = self._lost is None and not self._withdrawn
+            return self._started
 
     def withdraw(self) -> bool:
         """Keep the handler from being entered; False when it was entered already."""
         with self._lock:
-            if not self._started:
-                self._lost = self._lost or "it was given back before it started"
-            return not self._started
+            self._withdrawn = not self._started
+            return self._withdrawn
 
     @property
     def started(self) -> bool:
@@ -144,6 +145,8 @@ class Ledger:
         self._standings: dict[Key, Standing] = {}
         self._solo = 0
         self._changed = threading.Condition()
+        self.added: Callable[[Sequence[Standing]], None] | None = None
+        """Told of what was added, on the thread that adds."""
 
     def __len__(self) -> int:
         return len(self._standings)
@@ -153,6 +156,8 @@ class Ledger:
             for standing in standings:
                 self._standings[standing.key] = standing
                 self._solo += standing.lease.solo
+        if self.added is not None:
+            self.added(standings)
 
     def drop(self, *standings: Standing) -> None:
         """Renew these leases no longer. Dropping twice is fine."""
