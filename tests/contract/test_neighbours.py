@@ -274,3 +274,43 @@ def test_a_lease_is_taken_exactly_as_it_is_pinned(scene: Scene) -> None:
     ):
         assert plane.reclaim(wrong, "eve") is None
     assert plane.reclaim(exact, "eve") is not None
+
+
+def test_an_operator_is_told_about_the_job_that_was_asked_for(scene: Scene) -> None:
+    plane = scene.control_plane
+    completed, failed, cancelled = scene.lease(), scene.lease(), scene.lease()
+    scene.complete(completed)
+    scene.fail(failed, BROKEN_FOR_GOOD)
+    cancel_and_acknowledge(scene, cancelled)
+    running, requested = scene.lease(), scene.lease()
+    scene.cancel(requested)
+
+    answers = [plane.cancel(job.job_id) for job in (completed, failed, cancelled, requested)]
+    assert [(answer.verdict, answer.status) for answer in answers] == [
+        (Verdict.REFUSED, JobStatus.COMPLETED),
+        (Verdict.REFUSED, JobStatus.FAILED),
+        (Verdict.ALREADY, JobStatus.CANCELLED),
+        (Verdict.ALREADY, JobStatus.RUNNING),
+    ]
+    answers = [plane.retry(job.job_id) for job in (completed, running)]
+    assert [(answer.verdict, answer.status) for answer in answers] == [
+        (Verdict.REFUSED, JobStatus.COMPLETED),
+        (Verdict.REFUSED, JobStatus.RUNNING),
+    ]
+    assert plane.retry(failed.job_id).verdict is Verdict.OK
+    assert plane.retry(cancelled.job_id).verdict is Verdict.OK
+
+
+def test_a_queue_was_paused_when_it_was_itself(scene: Scene, clock: Clock) -> None:
+    plane = scene.control_plane
+    first, when = plane.pause("first"), clock.now
+    clock.advance(SECOND)
+    second = plane.pause("second")
+
+    assert (first.paused_at, second.paused_at) == (when, clock.now)
+    for queue, at in (("first", when), ("second", clock.now)):
+        again = plane.pause(queue)
+        assert (again.verdict, again.paused_at) == (Verdict.ALREADY, at)
+    assert plane.resume("first").verdict is Verdict.OK
+    assert plane.resume("first").verdict is Verdict.ALREADY
+    assert plane.pause("second").verdict is Verdict.ALREADY
