@@ -103,7 +103,7 @@ def _server() -> Iterator[None]:
         yield
         return
     # A mutant may never leave a loop.
-    settings = {**embedded.FAST, "statement_timeout": "20s", "max_connections": "200"}
+    settings = {**embedded.FAST, "statement_timeout": "8s", "max_connections": "200"}
     with embedded.temporary(settings) as server:
         os.environ["TENURE_TEST_DSN"] = server.url()
         yield

@@ -16,6 +16,9 @@ TESTS = {
     Kind.SQLITE: ("tests/contract", "tests/sqlite"),
 }
 
+# Whole workers and real time: slow, and what they notice others notice too.
+SLOW = frozenset(f"tests/postgres/test_{name}.py" for name in ("idle_runner", "pooler", "stress"))
+
 QUICK = 120.0
 THOROUGH = 900.0
 """Seconds after which a trial with a few tests, or with all of them, is given up."""
@@ -89,7 +92,15 @@ class Hunt:
             new = [t for t in tests if t not in self.seconds and t not in self.broken]
             wanted.setdefault(mutant.kind, []).extend(new)
         trials = [
-            (kind, Trial(mutant=None, kind=kind, tests=list(dict.fromkeys(tests))))
+            (
+                kind,
+                Trial(
+                    mutant=None,
+                    kind=kind,
+                    tests=list(dict.fromkeys(tests)),
+                    leave_out=SLOW - {test.partition("::")[0] for test in tests},
+                ),
+            )
             for kind, tests in wanted.items()
             if tests
         ]
@@ -120,7 +131,7 @@ class Hunt:
             words=frozenset(mutant.place.lower().replace(".", "_").split("_"))
             if mutant.kind is Kind.SQLITE
             else callers(mutant.place),
-            leave_out=frozenset(self.broken),
+            leave_out=self.broken | (frozenset() if mutant.tests else SLOW),
             seconds=self.seconds,
         )
 

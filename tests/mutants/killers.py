@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.mutants.mutant import Mutant
@@ -17,14 +17,15 @@ class Killers:
 
     def __init__(self, file: Path = FILE) -> None:
         self._file = file
-        by_test: dict[str, list[str]] = json.loads(file.read_text("utf-8")) if file.exists() else {}
-        self._tests = {key: test for test, keys in by_test.items() for key in keys}
+        self._tests = _read(file)
+        self._changed: set[str] = set()
 
     def __getitem__(self, mutant: Mutant) -> str | None:
         return self._tests.get(mutant.key)
 
     def note(self, mutant: Mutant, test: str) -> None:
         self._tests[mutant.key] = test
+        self._changed.add(mutant.key)
 
     def forget(self, mutant: Mutant) -> str:
         return self._tests.pop(mutant.key)
@@ -45,12 +46,18 @@ class Killers:
         return sorted({test for key, test in self._tests.items() if key.startswith(start)})
 
     def save(self, known: Iterable[Mutant]) -> None:
-        """Write what is known of the mutants that there are."""
-        keys = {mutant.key for mutant in known}
+        """Add what is new to the file, and leave out mutants that there are no more."""
+        now = {key: self._tests[key] for key in self._changed & self._tests.keys()}
+        latest = {**_read(self._file), **now}
         by_test: dict[str, list[str]] = {}
-        for key, test in self._tests.items():
-            if key in keys:
-                by_test.setdefault(test, []).append(key)
-        ordered: Mapping[str, list[str]] = {t: sorted(by_test[t]) for t in sorted(by_test)}
-        text = json.dumps(ordered, indent=1, ensure_ascii=False) + "\n"
-        self._file.write_text(text, "utf-8")
+        for key in sorted(latest.keys() & {mutant.key for mutant in known}):
+            by_test.setdefault(latest[key], []).append(key)
+        text = json.dumps(by_test, indent=1, ensure_ascii=False, sort_keys=True)
+        self._file.write_text(f"{text}\n", "utf-8")
+
+
+def _read(file: Path) -> dict[str, str]:
+    if not file.exists():
+        return {}
+    by_test: dict[str, list[str]] = json.loads(file.read_text("utf-8"))
+    return {key: test for test, keys in by_test.items() for key in keys}

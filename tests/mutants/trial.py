@@ -9,7 +9,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,8 +39,8 @@ class Trial:
     """Node ids, most promising first."""
     words: frozenset[str] = frozenset()
     """A test that has one of these in its source is more promising than one that has none."""
-    leave_out: frozenset[str] = frozenset()
-    """Node ids of tests that fail anyway."""
+    leave_out: Set[str] = frozenset()
+    """Files, and node ids of tests that fail anyway."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """What each test costs, where known: cheap ones go first."""
 
@@ -106,7 +106,9 @@ class _Watch:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("backend", self._trial.kind) != self._trial.kind:
             return False
-        return item.nodeid not in self._trial.leave_out and any(
+        if not self._trial.leave_out.isdisjoint((item.nodeid, item.nodeid.partition("::")[0])):
+            return False
+        return any(
             item.nodeid == test or item.nodeid.startswith((f"{test}[", f"{test}::", f"{test}/"))
             for test in self._trial.tests
         )
