@@ -26,6 +26,7 @@ from tenure.postgres import PostgresControlPlane
 from tenure.records import AttemptRecord, JobRecord, QueueRecord, Records
 from tenure.results import AsyncHandle, Handle
 from tenure.runner import WorkerRunner
+from tenure.signals import Cancel, Fail, HandlerSignal, Release, Retry
 from tenure.sqlite import SqliteControlPlane
 from tenure.store import open_store
 from tenure.values import (
@@ -52,12 +53,15 @@ __all__ = [
     "AsyncHandle",
     "AttemptRecord",
     "Busy",
+    "Cancel",
     "CancelRequested",
     "CommitInDoubt",
     "ControlPlane",
     "Enqueued",
+    "Fail",
     "Failure",
     "Handle",
+    "HandlerSignal",
     "HeldLease",
     "InvalidArgument",
     "Job",
@@ -78,7 +82,9 @@ __all__ = [
     "QueueAnswer",
     "QueueRecord",
     "Records",
+    "Release",
     "Renewal",
+    "Retry",
     "SchemaOutdated",
     "ServerUnavailable",
     "Settled",

@@ -14,7 +14,7 @@ from tenure.results import Handle, Timeout
 from tenure.runner import WorkerRunner
 from tenure.sqlite_store import SqliteStore
 from tenure.store import open_store
-from tenure.tasks import Task, Tasks
+from tenure.tasks import Errors, Task, Tasks
 from tenure.values import Enqueued, JobAnswer, Json, NewJob
 from tenure.worker import Handler
 
@@ -77,6 +77,8 @@ class Tenure:
         timeout: timedelta | None = None,
         retry_base: timedelta | None = None,
         retry_cap: timedelta | None = None,
+        retry_on: Errors | None = None,
+        no_retry_on: Errors = (),
     ) -> Callable[[H], H]: ...
     def task(
         self, handler: H | None = None, /, *, name: str | None = None, **settings: Any
@@ -86,6 +88,8 @@ class Tenure:
         It takes a `Job`, and what it returns is the job's result and must be JSON. See `Worker`
         for what its exceptions mean. The kind is `name`, or the function's name. The settings
         are those of its jobs unless `enqueue` says otherwise; `timeout` counts from the claim.
+        Exceptions of `no_retry_on`, and all but those of `retry_on` where that is given, fail the
+        job for good; each is a class or a tuple of classes.
         Raises `InvalidArgument` for settings that no job may have, or a kind that is taken.
         """
 

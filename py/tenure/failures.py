@@ -9,7 +9,7 @@ from tenure.codec import cut_text
 from tenure.values import Failure
 
 
-def failure_of(error: BaseException, *, retryable: bool = True) -> Failure:
+def failure_of(error: BaseException, *, retryable: bool = True, cancel: bool = False) -> Failure:
     """The exception as text, cut and cleaned.
 
     Never raises an `Exception`, whatever the exception's own methods do.
@@ -19,6 +19,7 @@ def failure_of(error: BaseException, *, retryable: bool = True) -> Failure:
         message=_message(error),
         traceback=_traceback(error),
         retryable=retryable,
+        cancel=cancel,
     )
 
 

@@ -44,7 +44,8 @@ class PostgresEndings(Caller):
         stored = cut_failure(failure)
         return self._verdict(
             f"fail({OWNER}, p_error_type => %s::text, p_message => %s::text,"
-            " p_traceback => %s::text, p_retryable => %s::bool, p_delay => %s::interval)",
+            " p_traceback => %s::text, p_retryable => %s::bool, p_delay => %s::interval,"
+            " p_cancel => %s::bool)",
             (
                 *owner(job_id, worker_id, token),
                 stored.error_type,
@@ -52,6 +53,7 @@ class PostgresEndings(Caller):
                 stored.traceback,
                 stored.retryable,
                 seconds(check_delay(delay)),
+                stored.cancel,
             ),
         )
 
@@ -134,6 +136,7 @@ def _error_text(outcome: CheckedOutcome) -> str | None:
             "message": failure.message,
             "traceback": failure.traceback,
             "retryable": failure.retryable,
+            "cancel": failure.cancel,
         },
         ensure_ascii=False,
     )

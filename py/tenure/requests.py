@@ -146,6 +146,7 @@ def cut_failure(failure: Failure, at: str = "") -> Failure:
         if failure.traceback is None
         else cut_text(failure.traceback, limits.TRACEBACK_BYTES),
         retryable=limits.check_bool(failure.retryable, at + "retryable"),
+        cancel=limits.check_bool(failure.cancel, at + "cancel"),
     )
 
 

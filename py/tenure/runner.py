@@ -28,9 +28,10 @@ from tenure.slots import BUFFER, Place, Slots
 from tenure.sqlite_store import SqliteStore
 from tenure.standing import Ledger, Standing
 from tenure.stop_signals import StopSignals
+from tenure.tasks import Tasks
 from tenure.threads import Threads
 from tenure.values import Outcome, Renewal, Settled
-from tenure.worker import Handler, Worker
+from tenure.worker import Handler, Worker, always
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +104,12 @@ class WorkerRunner:
         self._beats = _link(backing, answer_within(options.heartbeat, lease_for))
         self._verbs = _link(backing, patience)
         self._endings = _link(backing, patience)
-        self._worker = Worker(LinkedOwner(self._verbs.call), handlers, lease_for=lease_for)
+        self._worker = Worker(
+            LinkedOwner(self._verbs.call),
+            handlers,
+            lease_for=lease_for,
+            retryable=handlers.retryable if isinstance(handlers, Tasks) else always,
+        )
         self._settler = Settler(self._settle, self._ledger)
         self._threads = Threads(self._worker.execute)
         self._loop = Loop()

@@ -141,13 +141,15 @@ def _fail(
     error = last_error(failure)
     delay = optional_span(outcome.delay)
     due = t.now + (backoff(lease) if delay is None else delay)
-    if failure.retryable and t.one(FAIL_AND_QUEUE, **owner, due=due, last_error=error):
+    may_queue = failure.retryable and not failure.cancel
+    if may_queue and t.one(FAIL_AND_QUEUE, **owner, due=due, last_error=error):
         note_attempt(t, owner["job_id"], lease, verb="fail", outcome="failed", failure=failure)
         return _ok(owner, JobStatus.QUEUED, due)
     job = t.one(END_UNSEALED, **owner)
     if job is None:
         return None
-    status = JobStatus.CANCELLED if job["cancel_requested"] else JobStatus.FAILED
+    cancelled = job["cancel_requested"] or failure.cancel
+    status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
     note_attempt(t, owner["job_id"], lease, verb="fail", outcome=status, failure=failure)
     note_end(t, job, status, last_error=error)
     return _ok(owner, status)

@@ -6,13 +6,16 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from tenure import limits
 from tenure.errors import InvalidArgument
 from tenure.requests import check_job
 from tenure.values import NewJob
 from tenure.worker import Handler
+
+Errors: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
+"""A class of exceptions, or several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,16 @@ class Task:
     timeout: timedelta | None = None
     retry_base: timedelta | None = None
     retry_cap: timedelta | None = None
+    retry_on: Errors | None = None
+    """Only these are worth another attempt; None: all are."""
+    no_retry_on: Errors = ()
+    """These are not; comes before `retry_on`."""
+
+    def retryable(self, error: BaseException) -> bool:
+        """Whether the job is worth another attempt after its handler raised this."""
+        if isinstance(error, self.no_retry_on):
+            return False
+        return self.retry_on is None or isinstance(error, self.retry_on)
 
     def new_job(self, payload: Any, **given: Any) -> NewJob:
         """A job of this kind; what is given and not None comes before the task's own."""
@@ -56,6 +69,8 @@ class Tasks(Mapping[str, Handler]):
                 f"the handler of {task.kind!r} is async", hint="handlers are plain functions"
             )
         check_job(task.new_job(None))
+        check_errors(task.retry_on, "retry_on")
+        check_errors(task.no_retry_on, "no_retry_on")
         if task.kind in self._by_kind:
             raise InvalidArgument(
                 f"the kind {task.kind!r} has a handler already", hint="give this one name=..."
@@ -75,6 +90,11 @@ class Tasks(Mapping[str, Handler]):
                 hint="decorate it with @app.task, or pass its kind as a str",
             ) from None
 
+    def retryable(self, kind: str, error: BaseException) -> bool:
+        """Whether a job of this kind is worth another attempt after this."""
+        task = self._by_kind.get(kind)
+        return task is None or task.retryable(error)
+
     @property
     def queues(self) -> list[str]:
         """The queues of the tasks, in the order of their definition."""
@@ -88,6 +108,19 @@ class Tasks(Mapping[str, Handler]):
 
     def __len__(self) -> int:
         return len(self._by_kind)
+
+
+def check_errors(value: object, what: str) -> None:
+    """Raise `InvalidArgument` for what is no class of exceptions and no tuple of them."""
+    if value is None and what == "retry_on":
+        return
+    members = value if isinstance(value, tuple) else (value,)
+    for member in members:
+        if not (isinstance(member, type) and issubclass(member, BaseException)):
+            raise InvalidArgument(
+                f"{what} is no class of exceptions: {limits.short(member)}",
+                hint="pass one, or a tuple of them",
+            )
 
 
 def _nobody(_: Any) -> None:

@@ -203,6 +203,8 @@ class Failure:
     traceback: str | None = None
     retryable: bool = True
     """False: end in `failed` although attempts are left."""
+    cancel: bool = False
+    """True: end in `cancelled` instead, whatever attempts are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

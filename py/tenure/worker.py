@@ -16,6 +16,7 @@ from tenure.errors import CancelRequested
 from tenure.failures import failure_of
 from tenure.job import Job
 from tenure.owner import Owner
+from tenure.signals import Cancel, Fail, Release, Retry
 from tenure.standing import Standing
 from tenure.values import Failure, JobLease, Json, Outcome, Settled, Verb, Verdict
 from tenure.writing import about, log_dropped, until_written
@@ -24,6 +25,14 @@ logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[Job], Any]
 """Does the work of one kind; what it returns is the job's result and must be JSON."""
+
+Retryable: TypeAlias = Callable[[str, BaseException], bool]
+"""Whether a job of this kind is worth another attempt after its handler raised this."""
+
+
+def always(kind: str, error: BaseException) -> bool:
+    return True
+
 
 _UNKNOWN_FIRST = timedelta(seconds=1)
 _UNKNOWN_MOST = timedelta(minutes=10)
@@ -41,8 +50,12 @@ class Worker:
     | raises `CancelRequested` after an accepted cancellation | acknowledge_cancel |
     | raises anything after the lease was lost | nothing is written |
     | raises after `job.seal` | complete, with the sealed result |
+    | raises `Retry` | fail; queued again after its delay while attempts are left |
+    | raises `Fail` | fail, not to be tried again |
+    | raises `Release` | release, attempt spent; due again after its delay |
+    | raises `Cancel` | fail that ends cancelled |
     | raises `KeyboardInterrupt` in the main thread | release, attempt spent; raised again |
-    | raises anything else | fail; queued again while attempts are left |
+    | raises anything else | fail; queued again while it is retryable and attempts are left |
 
     "Anything else" includes `SystemExit`, `GeneratorExit`, `asyncio.CancelledError` and
     `MemoryError`: a handler cannot end the process that runs it, and is not run for ever.
@@ -57,11 +70,16 @@ class Worker:
         handlers: Mapping[str, Handler],
         *,
         lease_for: timedelta = LEASE_FOR,
+        retryable: Retryable = always,
     ) -> None:
-        """`lease_for` is how long a lease is believed in when `run` is given no standing."""
+        """`lease_for` is how long a lease is believed in when `run` is given no standing.
+
+        `retryable` says of a kind and an exception whether another attempt is worth it.
+        """
         self._owner = control_plane
         self._handlers = handlers
         self._lease_for = lease_for
+        self._retryable = retryable
 
     def run(self, lease: JobLease, standing: Standing | None = None) -> Settled | None:
         """See one job through; None when its lease was lost and nothing was written.
@@ -131,7 +149,24 @@ class Worker:
             return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.COMPLETE)
         if isinstance(error, CancelRequested) and standing.cancel_requested:
             return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.ACKNOWLEDGE_CANCEL)
-        return _failed(failure_of(error), lease)
+        return self._ended_by(error, lease)
+
+    def _ended_by(self, error: BaseException, lease: JobLease) -> Outcome:
+        if isinstance(error, Release):
+            logger.info(
+                "job %d was given back by its handler: %s",
+                lease.job_id,
+                error.message,
+                extra=about(lease),
+            )
+            return _released(lease, error.after)
+        if isinstance(error, Retry):
+            return _failed(failure_of(error.recorded), lease, delay=error.after)
+        if isinstance(error, Fail):
+            return _failed(failure_of(error.recorded, retryable=False), lease)
+        if isinstance(error, Cancel):
+            return _failed(failure_of(error.recorded, cancel=True), lease)
+        return _failed(failure_of(error, retryable=self._retryable(lease.kind, error)), lease)
 
     def _settle(self, outcome: Outcome, standing: Standing) -> Settled | None:
         """Write the outcome, by the calls that it takes."""
@@ -155,21 +190,33 @@ class Worker:
         return settled
 
 
-def _failed(failure: Failure, lease: JobLease) -> Outcome:
-    logger.warning(
-        "attempt %d of %d of job %d failed: %s\n%s",
-        lease.attempt,
-        lease.max_attempts,
-        lease.job_id,
-        failure.error_type,
-        failure.traceback or failure.message,
-        extra=about(lease),
+def _failed(failure: Failure, lease: JobLease, *, delay: timedelta | None = None) -> Outcome:
+    if failure.cancel:
+        logger.info(
+            "job %d was cancelled by its handler: %s",
+            lease.job_id,
+            failure.message,
+            extra=about(lease),
+        )
+    else:
+        logger.warning(
+            "attempt %d of %d of job %d failed: %s\n%s",
+            lease.attempt,
+            lease.max_attempts,
+            lease.job_id,
+            failure.error_type,
+            failure.traceback or failure.message,
+            extra=about(lease),
+        )
+    return Outcome(
+        job_id=lease.job_id, token=lease.token, verb=Verb.FAIL, failure=failure, delay=delay
     )
-    return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.FAIL, failure=failure)
 
 
-def _released(lease: JobLease) -> Outcome:
-    return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.RELEASE, started=True)
+def _released(lease: JobLease, delay: timedelta | None = None) -> Outcome:
+    return Outcome(
+        job_id=lease.job_id, token=lease.token, verb=Verb.RELEASE, started=True, delay=delay
+    )
 
 
 def _released_unknown(lease: JobLease) -> Outcome:

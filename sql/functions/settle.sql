@@ -6,7 +6,7 @@
 -- job changes nothing for the others. The arrays are parallel:
 --
 --   results   for complete
---   errors    for fail: {"error_type", "message", "traceback", "retryable"}
+--   errors    for fail: {"error_type", "message", "traceback", "retryable", "cancel"}
 --   delays    for fail, null is backoff; for release, null is at once
 --   started   for release: false gives the attempt back; null counts as true
 --

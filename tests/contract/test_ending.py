@@ -94,6 +94,56 @@ def test_a_failed_attempt_says_why(scene: Scene, records: Records, clock: Clock)
     assert (row.started_at, row.ended_at) == (claimed_at, clock.now)
 
 
+GIVEN_UP = Failure(error_type="Cancel", message="the order is gone", cancel=True)
+
+
+def test_an_owner_may_cancel_its_own_job_with_a_reason(scene: Scene, records: Records) -> None:
+    """By `fail` and by `settle`; the same call again is answered already."""
+    plane = scene.control_plane
+    by_fail, by_settle = scene.lease(), scene.lease()
+    outcome = Outcome(
+        job_id=by_settle.job_id, token=by_settle.token, verb=Verb.FAIL, failure=GIVEN_UP
+    )
+
+    answers = [
+        plane.fail(by_fail.job_id, "ada", by_fail.token, GIVEN_UP),
+        *plane.settle("ada", [outcome]),
+    ]
+    again = plane.fail(by_fail.job_id, "ada", by_fail.token, GIVEN_UP)
+
+    for lease, answer in zip([by_fail, by_settle], answers, strict=True):
+        assert (answer.verdict, answer.status) == (Verdict.OK, JobStatus.CANCELLED)
+        job = record(records, lease.job_id)
+        assert (job.status, job.last_error) == ("cancelled", "Cancel: the order is gone")
+        [row] = records.attempts(lease.job_id)
+        assert (row.verb, row.outcome, row.message) == ("fail", "cancelled", "the order is gone")
+    assert (again.verdict, again.status) == (Verdict.ALREADY, JobStatus.CANCELLED)
+    assert plane.retry(by_fail.job_id).verdict is Verdict.OK
+
+
+def test_nobody_but_the_owner_cancels_by_its_failure(scene: Scene, records: Records) -> None:
+    stale = scene.lease()
+    scene.lapse()
+    scene.control_plane.sweep("bob")
+    scene.clock.advance(MINUTE)
+    scene.lease("bob", job_id=stale.job_id)
+
+    late = scene.control_plane.fail(stale.job_id, "ada", stale.token, GIVEN_UP)
+
+    assert late.verdict is Verdict.LOST
+    assert record(records, stale.job_id).status is JobStatus.RUNNING
+
+
+def test_a_sealed_job_is_not_cancelled_by_its_owner(scene: Scene, records: Records) -> None:
+    lease = scene.lease()
+    scene.control_plane.seal(lease.job_id, "ada", lease.token, "done")
+
+    answer = scene.control_plane.fail(lease.job_id, "ada", lease.token, GIVEN_UP)
+
+    assert answer.verdict is Verdict.SEALED
+    assert record(records, lease.job_id).status is JobStatus.RUNNING
+
+
 def test_a_fail_with_a_delay_waits_exactly_that_long(
     scene: Scene, records: Records, clock: Clock
 ) -> None:

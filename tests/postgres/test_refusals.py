@@ -111,6 +111,7 @@ def test_an_argument_that_can_never_be_right_is_refused_with_a_hint(
         ({"delays": ["-1 second"]}, "delay is -00:00:01"),
         ({"errors": [Jsonb("boom")]}, 'error "boom" is not an error object'),
         ({"errors": [Jsonb({"retryable": "no"})]}, "is not an error object"),
+        ({"errors": [Jsonb({"cancel": "yes"})]}, "is not an error object"),
         ({"results": [Jsonb("x" * 1_048_576)]}, "result is 1048578 bytes long"),
     ],
 )

@@ -55,10 +55,12 @@ begin
   select a.error into v_bad from unnest(p_errors) as a(error)
    where jsonb_typeof(a.error) <> 'object'
       or jsonb_typeof(a.error -> 'retryable') not in ('boolean', 'null')
+      or jsonb_typeof(a.error -> 'cancel') not in ('boolean', 'null')
    limit 1;
   if found then
     perform refuse(format('error %s is not an error object', left(v_bad, 100)),
-                   'Use {"error_type": text, "message": text, "traceback": text, "retryable": boolean}.');
+                   'Use {"error_type": text, "message": text, "traceback": text, '
+                   '"retryable": boolean, "cancel": boolean}.');
   end if;
 end;
 $$;

@@ -1,9 +1,10 @@
--- fail(job_id, worker_id, token, error_type, message, traceback, retryable, delay)
+-- fail(job_id, worker_id, token, error_type, message, traceback, retryable, delay, cancel)
 --   -> job_verdict
 --
 -- Reports a failed attempt. With attempts left and retryable the job is queued again, due after
 -- delay (null: after backoff); otherwise it ends failed. A job whose cancellation was accepted
--- ends cancelled. The texts are cut to 256 bytes, 8 KiB and 32 KiB.
+-- ends cancelled, and so does one with cancel, by which the handler gives up its own job. The
+-- texts are cut to 256 bytes, 8 KiB and 32 KiB.
 --
 -- Locks:   the row, FOR UPDATE skip locked; it never waits.
 -- Returns: ok, with the status it led to; already when this token failed before; sealed when the
@@ -17,7 +18,8 @@ create or replace function fail(
   p_message    text default '',
   p_traceback  text default null,
   p_retryable  boolean default true,
-  p_delay      interval default null
+  p_delay      interval default null,
+  p_cancel     boolean default false
 )
   returns job_verdict
   language plpgsql
@@ -39,7 +41,8 @@ begin
            p_errors => array[jsonb_build_object('error_type', p_error_type,
                                                 'message', p_message,
                                                 'traceback', p_traceback,
-                                                'retryable', p_retryable)],
+                                                'retryable', p_retryable,
+                                                'cancel', p_cancel)],
            p_delays => array[p_delay]) as s;
   return v_verdict;
 end;

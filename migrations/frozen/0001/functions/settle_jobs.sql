@@ -73,6 +73,7 @@ begin
              when g.verdict <> 'ok' then 'running'
              when g.verb = 'complete' then 'completed'
              when g.cancel_requested then 'cancelled'
+             when g.verb = 'fail' and (g.error ->> 'cancel')::boolean then 'cancelled'
              when g.verb = 'fail' and not coalesce((g.error ->> 'retryable')::boolean, true)
                then 'failed'
              when g.verb = 'release' and g.token >= g.token_limit then 'failed'
