@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tenure.errors import CancelRequested, LeaseLost
+from tenure import limits
+from tenure.errors import CancelRequested, CommitInDoubt, InvalidArgument, LeaseLost
 from tenure.link import BROKEN
 from tenure.owner import Owner
+from tenure.requests import json_text
 from tenure.standing import Standing
+from tenure.transactions import Transactions, completing
 from tenure.values import JobLease, Json, Settled, Verdict
 from tenure.writing import about, until_written
 
@@ -22,11 +28,19 @@ class Job:
     The handler runs while the lease lasts, and a lease can end at any moment: call `check` or
     `progress` now and then in a long handler, so that it stops when the job is cancelled or
     belongs to somebody else. Only the handler's own thread and threads it started may use it.
+
+    In an `async def` handler, `check` is as it is, and its task is cancelled besides when there
+    is reason to stop; `aprogress` and `aseal` take the place of what would hold up the loop.
     """
 
-    def __init__(self, owner: Owner, standing: Standing) -> None:
+    def __init__(
+        self, owner: Owner, standing: Standing, transactions: Transactions | None = None
+    ) -> None:
         self._owner = owner
         self._standing = standing
+        self._transactions = transactions
+        self._in_transaction = False
+        self._result: Json = None
 
     @property
     def lease(self) -> JobLease:
@@ -85,21 +99,22 @@ class Job:
         """Go on only if this attempt should. Touches no database.
 
         Raises `LeaseLost` when the job is somebody else's or the lease was not renewed in time,
-        `CancelRequested` when a cancellation was accepted. A handler lets both pass.
+        `CancelRequested` when a cancellation was accepted, `TimedOut` a moment before the job's
+        timeout is over: two seconds, or a fifth of the timeout. A handler lets all three pass.
         """
-        if (why := self._standing.lost) is not None:
-            raise LeaseLost(f"the lease on job {self.job_id} is lost: {why}")
-        if self._standing.cancel_requested and not self._standing.sealed:
-            raise CancelRequested(f"a cancellation of job {self.job_id} was accepted")
+        if (error := self._standing.why_stop()) is not None:
+            raise error
 
     def progress(self, value: Json) -> bool:
         """Note how far the work is, at most 16 KiB of JSON, and extend the lease.
 
         True when it was noted; False when it could not be written just now, which is no reason
-        to stop. Raises `InvalidArgument` for what is not JSON, `LeaseLost` and
-        `CancelRequested`; nothing is noted then.
+        to stop. Raises `InvalidArgument` for what is not JSON, and what `check` raises; nothing
+        is noted then.
         """
         standing = self._standing
+        if standing.timed_out:
+            self.check()
         sent = time.monotonic()
         try:
             settled = self._owner.update_owned(
@@ -135,6 +150,7 @@ class Job:
         Waits while the outcome cannot be written and the lease lasts. Raises `LeaseLost`,
         `CancelRequested`, `InvalidArgument` for what is not JSON; nothing is sealed then.
         """
+        self._refuse_in_doubt()
         settled = until_written(
             lambda: self._owner.seal(self.job_id, self.worker_id, self.token, result),
             self._standing,
@@ -143,6 +159,79 @@ class Job:
             raise LeaseLost(f"the lease on job {self.job_id} is lost: {self._standing.lost}")
         self._stop_unless_owned(settled)
         self._standing.sealed = True
+
+    async def aprogress(self, value: Json) -> bool:
+        """`progress` for an `async def` handler, whose event loop goes on meanwhile."""
+        return await asyncio.to_thread(self.progress, value)
+
+    async def aseal(self, result: Json = None) -> None:
+        """`seal` for an `async def` handler, whose event loop goes on meanwhile.
+
+        A handler that is cancelled while it waits for this may have sealed its job all the same.
+        """
+        await asyncio.to_thread(self.seal, result)
+
+    @contextmanager
+    def transaction(self, connection: Any = None) -> Iterator[Any]:
+        """Run SQL in one transaction that also completes the job: both happen, or neither.
+
+            with job.transaction() as connection:
+                connection.execute("insert into receipts values (%s)", [job.payload["order"]])
+                job.set_result({"receipt": 7})
+
+        Gives a psycopg or sqlite3 connection of the store's own; or pass a psycopg or sqlite3
+        connection, or SQLAlchemy's Connection or Session, to the same database, with no
+        transaction open. The block's first statement proves ownership and holds the lease still
+        (`guard`), the last completes the job; a worker that lost it writes nothing. An exception
+        rolls back, and the handler may try again. Afterwards the job has ended: what the handler
+        returns or raises is ignored.
+
+        A block that idles for longer than a lease is rolled back by the server. On SQLite it
+        holds the file's write lock, so it is bounded to a third of the lease: work first, then
+        write.
+
+        Raises `LeaseLost`, `CancelRequested`, `Busy` when somebody holds the job or the file for
+        2 s or a third of the lease is over, `InvalidArgument`. When the answer to COMMIT never
+        came, the job is read: where it has ended by this, all is well; else `CommitInDoubt` is
+        raised, and the attempt ends as a failure whatever the handler makes of it.
+        """
+        self._refuse_in_doubt()
+        if self._standing.ended or self._standing.sealed or self._in_transaction:
+            raise InvalidArgument(
+                f"job {self.job_id} has ended, is sealed, or is in a transaction already",
+                hint="one job.transaction() ends the job",
+            )
+        if self._transactions is None:
+            raise InvalidArgument(
+                "this worker has no store to begin a transaction in",
+                hint="Worker(..., transactions=Transactions(store))",
+            )
+        self.check()
+        self._in_transaction, self._result = True, None
+        try:
+            with completing(
+                self._transactions, self._standing, lambda: self._result, connection
+            ) as given:
+                yield given
+        finally:
+            self._in_transaction = False
+
+    def set_result(self, value: Json) -> None:
+        """The result with which `transaction` completes the job, called inside its block.
+
+        Raises `InvalidArgument` for what is not JSON, or outside of a block: there a handler
+        returns its result.
+        """
+        if not self._in_transaction:
+            raise InvalidArgument(
+                "set_result is called outside of job.transaction()", hint="return the result"
+            )
+        json_text(value, "result", limits.RESULT_BYTES)
+        self._result = value
+
+    def _refuse_in_doubt(self) -> None:
+        if self._standing.doubt is not None:
+            raise CommitInDoubt(self._standing.doubt.message)
 
     def _stop_unless_owned(self, settled: Settled) -> None:
         if settled.verdict is Verdict.LOST:

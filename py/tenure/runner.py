@@ -15,6 +15,7 @@ from tenure.control_plane import LEASE_FOR
 from tenure.ending import not_started
 from tenure.handing_back import hand_back
 from tenure.heartbeat import Heartbeat, answer_within
+from tenure.hooks import Hooks, Telling
 from tenure.housekeeping import SWEEP_EVERY, SWEEP_LIMIT, Housekeeping
 from tenure.limits import POLL_FLOOR
 from tenure.link import Link
@@ -30,6 +31,7 @@ from tenure.standing import Ledger, Standing
 from tenure.stop_signals import StopSignals
 from tenure.tasks import Tasks
 from tenure.threads import Threads
+from tenure.transactions import Transactions
 from tenure.values import Outcome, Renewal, Settled
 from tenure.worker import Handler, Worker, always
 
@@ -68,6 +70,7 @@ class WorkerRunner:
         grace: timedelta = GRACE,
         sweep_every: timedelta = SWEEP_EVERY,
         buffer: int = BUFFER,
+        hooks: Hooks | None = None,
     ) -> None:
         """
         `queues`: names in the order in which they are served, sharing `slots` places; or a
@@ -79,6 +82,7 @@ class WorkerRunner:
         `sweep_every`: about how often lapsed leases are looked for.
         `buffer`: how many jobs of a group may be claimed in advance at most, 0 to 500; how many
         are, depends on how fast the handlers are. 0: a job is claimed when a slot is free.
+        `hooks`: functions to be told of what happens to jobs, for metrics.
 
         Raises `InvalidArgument` for settings that cannot work. Touches no database.
         """
@@ -104,15 +108,24 @@ class WorkerRunner:
         self._beats = _link(backing, answer_within(options.heartbeat, lease_for))
         self._verbs = _link(backing, patience)
         self._endings = _link(backing, patience)
+        self._transactions = (
+            Transactions(store) if isinstance(store, PostgresStore | SqliteStore) else None
+        )
         self._worker = Worker(
             LinkedOwner(self._verbs.call),
             handlers,
             lease_for=lease_for,
+            transactions=self._transactions,
             retryable=handlers.retryable if isinstance(handlers, Tasks) else always,
         )
-        self._settler = Settler(self._settle, self._ledger)
+        self._handlers = handlers
+        self._telling = None if hooks is None else Telling(hooks)
+        self._settler = Settler(
+            self._settle, self._ledger, told=self._telling and self._telling.ended
+        )
         self._threads = Threads(self._worker.execute)
         self._loop = Loop()
+        self._ledger.no_solo = self._loop.freed
         self.slots = [
             Slots(
                 queues,
@@ -132,6 +145,7 @@ class WorkerRunner:
             lease_for=lease_for,
             patience=patience,
             clogged=lambda: self._settler.waiting >= CLOGGED,
+            told=self._telling and self._telling.claimed,
         )
         self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)
         self.chores = RunnerChores(
@@ -239,10 +253,14 @@ class WorkerRunner:
                 self.stop()
 
     def _place_for(self, standing: Standing) -> Place:
+        if self._telling is not None and standing.lease.kind in self._handlers:
+            self._telling.started(standing)
         return self._threads
 
     def _job_ended(self, standing: Standing, outcome: Outcome | None) -> None:
         if outcome is None:
+            if self._telling is not None:
+                self._telling.ended(standing, None)
             self._ledger.drop(standing)
         else:
             self._settler.put(standing, outcome)
@@ -280,13 +298,15 @@ class WorkerRunner:
         self._heartbeat.stop()
         for link in (self._beats, self._verbs, self._endings, self.chores, self._claimer):
             link.close()
+        if self._transactions is not None:
+            self._transactions.close()
 
     def _hand_back(self, standings: Sequence[Standing]) -> None:
         if not standings:
             return
         try:
             with closing(self._backing.open()) as plane:
-                hand_back(plane, standings)
+                hand_back(plane, standings, told=self._telling and self._telling.ended)
         except Exception as error:
             logger.warning("%d leases are left to lapse: %s", len(standings), error)
         for standing in standings:

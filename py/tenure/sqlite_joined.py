@@ -45,10 +45,7 @@ class Joined:
         """Roll back and raise `Busy` where a guarded transaction took too long."""
         if self.bound is not None and self.bound.over:
             self.connection.rollback()
-            raise Busy(
-                "the guarded transaction took longer than a third of its lease",
-                hint="work first, then open the transaction and only write in it",
-            )
+            raise too_late()
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         try:
@@ -84,3 +81,10 @@ class Joined:
             raise
         self.connection.execute("release tenure")
         return result
+
+
+def too_late() -> Busy:
+    return Busy(
+        "the guarded transaction took longer than a third of its lease",
+        hint="work first, then open the transaction and only write in it",
+    )

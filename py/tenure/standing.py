@@ -7,13 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from tenure.values import JobLease, Outcome
+from tenure.errors import CancelRequested, LeaseLost, TenureError, TimedOut
+from tenure.values import Failure, JobLease, Outcome
 
 Key = tuple[int, int]
 """(job_id, token): a job's id alone would mistake one lease of a job for the next."""
 
 _ROUNDING = 0.001
 """A lease ends on a whole millisecond, so it may be this much shorter than asked."""
+
+MOST_NOTICE = 2.0
+"""Seconds before the end of its timeout at which a handler is told; less, a fifth of the timeout."""
 
 
 class Standing:
@@ -28,7 +32,7 @@ class Standing:
 
     __slots__ = (
         "_cancel_requested",
-        "_end",
+        "_changed",
         "_lock",
         "_lost",
         "_monotonic",
@@ -36,11 +40,15 @@ class Standing:
         "_started",
         "_told_lost",
         "_withdrawn",
+        "doubt",
+        "end",
         "ended",
+        "granted",
         "lease",
         "lease_for",
         "outcome",
         "sealed",
+        "stop_at",
     )
 
     def __init__(
@@ -56,10 +64,19 @@ class Standing:
         self.sealed = False
         self.ended = False
         """The handler has ended the lease itself; nothing is left to be written."""
+        self.doubt: Failure | None = None
+        """Why the attempt must fail, whatever its handler returns: it may have lost writes."""
         self.outcome: Outcome | None = None
         """How the lease is to end, once the handler has."""
+        self.granted = sent
+        """The monotonic instant at which the claim was sent."""
+        timeout = float("inf") if lease.timeout is None else lease.timeout.total_seconds()
+        self.end = sent + timeout
+        """The monotonic instant at which the job's timeout is over."""
+        self.stop_at = self.end - min(MOST_NOTICE, timeout / 5)
+        """From then on the handler is told so: the failure must be written before the end."""
+        self._changed: Callable[[], None] | None = None
         self._monotonic = monotonic
-        self._end = float("inf") if lease.timeout is None else sent + lease.timeout.total_seconds()
         self._proved_at = sent
         self._started = False
         self._withdrawn = False
@@ -80,12 +97,13 @@ class Standing:
     @property
     def good_until(self) -> float:
         """The monotonic instant up to which nobody else can have been granted the job."""
-        return min(self._end, self._proved_at + self.lease_for.total_seconds()) - _ROUNDING
+        return min(self.end, self._proved_at + self.lease_for.total_seconds()) - _ROUNDING
 
     def proved(self, sent: float) -> None:
         """The database accepted the token in a call that was sent at this monotonic instant."""
         with self._lock:
             self._proved_at = max(self._proved_at, sent)
+        self._tell()
 
     def lose(self, why: str) -> None:
         """Believe in this lease no longer; the first reason given is kept."""
@@ -93,12 +111,13 @@ class Standing:
             self._lost = self._lost or why
             if self._told_lost is not None:
                 self._told_lost.set()
+        self._tell()
 
     @property
     def lost(self) -> str | None:
         """Why the lease must be taken for lost; None while it is good."""
         if self._lost is None and self._monotonic() >= self.good_until:
-            timed_out = self._monotonic() >= self._end - _ROUNDING
+            timed_out = self._monotonic() >= self.end - _ROUNDING
             self.lose("the job's timeout is over" if timed_out else "it was not renewed in time")
         return self._lost
 
@@ -116,10 +135,41 @@ class Standing:
     def request_cancel(self) -> None:
         """A cancellation of the job was accepted."""
         self._cancel_requested = True
+        self._tell()
 
     @property
     def cancel_requested(self) -> bool:
         return self._cancel_requested
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the handler is to stop because of the job's timeout."""
+        return self._monotonic() >= self.stop_at
+
+    def why_stop(self) -> TenureError | None:
+        """What a handler is to be told that asks whether to go on; None: it may."""
+        if self.ended:
+            return None
+        job_id = self.lease.job_id
+        if (why := self.lost) is not None:
+            return LeaseLost(f"the lease on job {job_id} is lost: {why}")
+        if self.cancel_requested and not self.sealed:
+            return CancelRequested(f"a cancellation of job {job_id} was accepted")
+        if self.timed_out:
+            return TimedOut(f"the timeout of job {job_id}, {self.lease.timeout}, is over")
+        return None
+
+    def watch(self, changed: Callable[[], None] | None) -> None:
+        """Have `changed` called after every proof, loss and cancellation; None: no longer.
+
+        On the thread that learns of it, perhaps once more than is asked for: it must not wait.
+        The passing of time is no change.
+        """
+        self._changed = changed
+
+    def _tell(self) -> None:
+        if (changed := self._changed) is not None:
+            changed()
 
     def start(self) -> bool:
         """Enter the handler; False when the lease was withdrawn or lost before."""
@@ -147,6 +197,8 @@ class Ledger:
         self._changed = threading.Condition()
         self.added: Callable[[Sequence[Standing]], None] | None = None
         """Told of what was added, on the thread that adds."""
+        self.no_solo: Callable[[], None] | None = None
+        """Told when the last solo job is gone, so that another may come."""
 
     def __len__(self) -> int:
         return len(self._standings)
@@ -162,11 +214,15 @@ class Ledger:
     def drop(self, *standings: Standing) -> None:
         """Renew these leases no longer. Dropping twice is fine."""
         with self._changed:
+            before = self._solo
             for standing in standings:
                 if self._standings.pop(standing.key, None) is not None:
                     self._solo -= standing.lease.solo
             if not self._standings:
                 self._changed.notify_all()
+            no_solo = self._solo < before and self._solo == 0
+        if no_solo and self.no_solo is not None:
+            self.no_solo()
 
     def all(self) -> list[Standing]:
         """A snapshot, in the order in which the leases were granted."""

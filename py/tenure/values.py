@@ -97,7 +97,7 @@ class JobLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LapsedLease:
-    """A lease whose time is past, pinned exactly, so that a renewal in between defeats a reclaim."""
+    """A lease whose time is past, pinned exactly: a renewal in between defeats a reclaim."""
 
     job_id: int
     worker_id: str

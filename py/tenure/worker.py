@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,13 +20,20 @@ from tenure.job import Job
 from tenure.owner import Owner
 from tenure.signals import Cancel, Fail, Release, Retry
 from tenure.standing import Standing
+from tenure.transactions import Transactions
 from tenure.values import Failure, JobLease, Json, Outcome, Settled, Verb, Verdict
 from tenure.writing import about, log_dropped, until_written
 
 logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[Job], Any]
-"""Does the work of one kind; what it returns is the job's result and must be JSON."""
+"""Does the work of one kind; what it returns is the job's result and must be JSON.
+
+A plain function, or an `async def`, whose result is what it returns when it has been awaited.
+"""
+
+ASKS_EVERY = 0.25
+"""Seconds after which an `async def` that has a loop to itself is asked whether it may go on."""
 
 Retryable: TypeAlias = Callable[[str, BaseException], bool]
 """Whether a job of this kind is worth another attempt after its handler raised this."""
@@ -48,8 +57,12 @@ class Worker:
     | returns JSON | complete |
     | returns something else | fail, not to be tried again: `result not storable` |
     | raises `CancelRequested` after an accepted cancellation | acknowledge_cancel |
+    | raises `TimedOut` | fail, as any other error; queued again while attempts are left |
+    | is an `async def` and is cancelled for such a reason | as if it had raised that error |
     | raises anything after the lease was lost | nothing is written |
     | raises after `job.seal` | complete, with the sealed result |
+    | went through `job.transaction` | it has ended; nothing is written |
+    | left `job.transaction` in doubt | fail, whatever it returns or raises |
     | raises `Retry` | fail; queued again after its delay while attempts are left |
     | raises `Fail` | fail, not to be tried again |
     | raises `Release` | release, attempt spent; due again after its delay |
@@ -70,12 +83,15 @@ class Worker:
         handlers: Mapping[str, Handler],
         *,
         lease_for: timedelta = LEASE_FOR,
+        transactions: Transactions | None = None,
         retryable: Retryable = always,
     ) -> None:
         """`lease_for` is how long a lease is believed in when `run` is given no standing.
 
-        `retryable` says of a kind and an exception whether another attempt is worth it.
+        `transactions` are for `Job.transaction`, which is refused without. `retryable` says of
+        a kind and an exception whether another attempt is worth it.
         """
+        self._transactions = transactions
         self._owner = control_plane
         self._handlers = handlers
         self._lease_for = lease_for
@@ -93,7 +109,8 @@ class Worker:
         try:
             outcome = self.execute(standing)
         except KeyboardInterrupt:
-            self._settle(_released(lease), standing)
+            if not standing.ended:
+                self._settle(_released(lease), standing)
             raise
         return None if outcome is None else self._settle(outcome, standing)
 
@@ -109,12 +126,33 @@ class Worker:
         if handler is None:
             return _released_unknown(standing.lease)
         try:
-            result = handler(Job(self._owner, standing))
+            if is_async(handler):
+                result = asyncio.run(_until_told(handler(self.job(standing)), standing))
+            else:
+                result = handler(self.job(standing))
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and _in_main_thread():
                 raise
             return self.after_error(error, standing)
         return self.after_result(result, standing)
+
+    async def execute_async(self, standing: Standing) -> Outcome | None:
+        """As `execute`, for an `async def` handler, on the loop that runs this.
+
+        The caller cancels the task when `Standing.why_stop` has a reason. Raises nothing, unless
+        it is cancelled before it began.
+        """
+        if not standing.start():
+            return None
+        try:
+            result = await self._handlers[standing.lease.kind](self.job(standing))
+        except BaseException as error:  # an exit would end the loop
+            return self.after_error(error, standing)
+        return self.after_result(result, standing)
+
+    def job(self, standing: Standing) -> Job:
+        """What the handler is given."""
+        return Job(self._owner, standing, self._transactions)
 
     def after_result(self, result: Json, standing: Standing) -> Outcome | None:
         """How a lease ends whose handler returned this."""
@@ -123,6 +161,8 @@ class Worker:
         if standing.lost is not None:
             log_dropped(standing)
             return None
+        if standing.doubt is not None:
+            return _failed(standing.doubt, standing.lease)
         lease = standing.lease
         return Outcome(
             job_id=lease.job_id,
@@ -130,6 +170,12 @@ class Worker:
             verb=Verb.COMPLETE,
             result=None if standing.sealed else result,
         )
+
+    def after_failure(self, failure: Failure, standing: Standing) -> Outcome | None:
+        """How a lease ends whose handler was not there any more to raise anything."""
+        if standing.ended or standing.lost is not None or standing.sealed:
+            return self.after_result(None, standing)
+        return _failed(failure, standing.lease)
 
     def after_error(self, error: BaseException, standing: Standing) -> Outcome | None:
         """How a lease ends whose handler raised this."""
@@ -139,6 +185,8 @@ class Worker:
         if standing.lost is not None:
             log_dropped(standing)
             return None
+        if standing.doubt is not None:
+            return _failed(standing.doubt, standing.lease)
         if standing.sealed:
             logger.warning(
                 "job %d was sealed, so it completes although its handler raised %s",
@@ -147,6 +195,9 @@ class Worker:
                 extra=about(lease),
             )
             return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.COMPLETE)
+        if isinstance(error, asyncio.CancelledError) and (why := standing.why_stop()) is not None:
+            why.__cause__ = error
+            error = why
         if isinstance(error, CancelRequested) and standing.cancel_requested:
             return Outcome(job_id=lease.job_id, token=lease.token, verb=Verb.ACKNOWLEDGE_CANCEL)
         return self._ended_by(error, lease)
@@ -234,6 +285,22 @@ def _released_unknown(lease: JobLease) -> Outcome:
     return Outcome(
         job_id=lease.job_id, token=lease.token, verb=Verb.RELEASE, started=False, delay=delay
     )
+
+
+def is_async(handler: Handler) -> bool:
+    """Whether calling it returns something to be awaited."""
+    call = getattr(handler, "__call__", None)  # noqa: B004 - an object may have an async one
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)
+
+
+async def _until_told(coroutine: Coroutine[Any, Any, Json], standing: Standing) -> Json:
+    """Run a handler that has the loop to itself, and cancel it when there is reason to stop."""
+    task = asyncio.ensure_future(coroutine)
+    told = False
+    while not (await asyncio.wait({task}, timeout=ASKS_EVERY))[0]:
+        if not told and standing.why_stop() is not None:
+            told = task.cancel()
+    return task.result()
 
 
 def _in_main_thread() -> bool:
