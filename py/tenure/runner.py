@@ -283,7 +283,7 @@ class WorkerRunner:
             slots.close()
         if self._thread is not None:
             self._thread.join(5.0)
-        self._hand_back([standing for standing in self._ledger.all() if standing.withdraw()])
+        self._hand_back([s for s in self._ledger.all() if s.outcome is None and s.withdraw()])
         if not self._ledger.wait_empty(grace.total_seconds()):
             # What has an outcome is the settler's to end, and no other verb may come before it.
             late = [standing for standing in self._ledger.all() if standing.outcome is None]
