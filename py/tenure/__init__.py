@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenure.app import Tenure
+from tenure.async_app import AsyncTenure
 from tenure.control_plane import ControlPlane
 from tenure.errors import (
     Busy,
@@ -20,6 +21,7 @@ from tenure.errors import (
     TransactionOpen,
     WrongIsolation,
 )
+from tenure.hooks import Hooks, JobEvent
 from tenure.identity import new_worker_id
 from tenure.job import Job
 from tenure.postgres import PostgresControlPlane
@@ -51,6 +53,7 @@ from tenure.worker import Worker
 
 __all__ = [
     "AsyncHandle",
+    "AsyncTenure",
     "AttemptRecord",
     "Busy",
     "Cancel",
@@ -63,10 +66,12 @@ __all__ = [
     "Handle",
     "HandlerSignal",
     "HeldLease",
+    "Hooks",
     "InvalidArgument",
     "Job",
     "JobAnswer",
     "JobCancelled",
+    "JobEvent",
     "JobFailed",
     "JobLease",
     "JobRecord",

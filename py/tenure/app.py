@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self, TypeVar, overload
 
+from tenure.hooks import Hooks
 from tenure.postgres_store import PostgresStore
 from tenure.producer import Producer
 from tenure.records import JobRecord
@@ -42,17 +43,20 @@ class Tenure:
         *,
         schema: str = "tenure",
         prepare_threshold: int | None = 5,
+        hooks: Hooks | None = None,
     ) -> None:
         """`target`: a PostgreSQL DSN, or an SQLite path; see `open_store`.
 
         `schema` and `prepare_threshold` are for PostgreSQL; pass None as the latter behind a
-        pooler that pools transactions. Raises `InvalidArgument` for a malformed target.
+        pooler that pools transactions. `hooks` are those of the app's workers, unless they are
+        given others. Raises `InvalidArgument` for a malformed target.
         """
         self.schema = schema
         self.store: PostgresStore | SqliteStore = open_store(
             os.fspath(target), schema=schema, prepare_threshold=prepare_threshold
         )
         self.tasks = Tasks()
+        self.hooks = hooks
         self.producer = Producer(self.store, schema=schema)
         """The connections that the methods below use."""
 
@@ -186,6 +190,7 @@ class Tenure:
         It serves the tasks' queues unless `queues` says otherwise.
         """
         options.setdefault("queues", self.tasks.queues or ["default"])
+        options.setdefault("hooks", self.hooks)
         return WorkerRunner(self.store, self.tasks, **options)
 
     def install(self) -> str:

@@ -40,15 +40,17 @@ class Claimer:
         lease_for: timedelta,
         patience: timedelta,
         clogged: Callable[[], bool] = lambda: False,
+        told: Callable[[Sequence[Standing]], None] | None = None,
     ) -> None:
         """`patience` is how long a claim waits for its answer; `clogged` says that too many
-        outcomes are still to be written for more to be claimed."""
+        outcomes are still to be written for more to be claimed; `told` of each claim."""
         self._link = Link(open_plane, on_open=self._named)
         self._slots = slots
         self._by_queue = {queue: group for group in slots for queue in group.queues}
         self._ledger = ledger
         self._patience = patience
         self._clogged = clogged
+        self._told = told
         self._lease_for = lease_for
         self._solo_since = time.monotonic()
         self._lock = threading.Lock()
@@ -143,9 +145,6 @@ class Claimer:
         may_solo = not solo and all(group.idle for group in groups)
         if solo or may_solo:
             self._solo_since = time.monotonic()
-        if solo:
-            # What is claimed out of a batch beside a suspect costs nothing if that kills us.
-            most = max(most, 2)
 
         def claim(plane: Plane) -> list[JobLease]:
             nonlocal sent
@@ -165,5 +164,7 @@ class Claimer:
             granted.setdefault(self._by_queue[lease.queue], []).append(standing)
         for group, standings in granted.items():
             self._ledger.add(*standings)
+            if self._told is not None:
+                self._told(standings)
             group.add(standings)
         return len(leases)

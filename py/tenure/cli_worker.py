@@ -85,6 +85,7 @@ def worker(
         slots=slots,
         lease_for=lease_for,
         grace=grace,
+        hooks=app.hooks,
     )
     store.check()
     if drain:

@@ -120,9 +120,8 @@ class WorkerRunner:
         )
         self._handlers = handlers
         self._telling = None if hooks is None else Telling(hooks)
-        self._settler = Settler(
-            self._settle, self._ledger, told=self._telling and self._telling.ended
-        )
+        self._ended = None if self._telling is None else self._telling.ended
+        self._settler = Settler(self._settle, self._ledger, told=self._ended)
         self._threads = Threads(self._worker.execute)
         self._loop = Loop()
         self._ledger.no_solo = self._loop.freed
@@ -145,7 +144,7 @@ class WorkerRunner:
             lease_for=lease_for,
             patience=patience,
             clogged=lambda: self._settler.waiting >= CLOGGED,
-            told=self._telling and self._telling.claimed,
+            told=None if self._telling is None else self._telling.claimed,
         )
         self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)
         self.chores = RunnerChores(
@@ -259,8 +258,8 @@ class WorkerRunner:
 
     def _job_ended(self, standing: Standing, outcome: Outcome | None) -> None:
         if outcome is None:
-            if self._telling is not None:
-                self._telling.ended(standing, None)
+            if self._ended is not None:
+                self._ended(standing, None)
             self._ledger.drop(standing)
         else:
             self._settler.put(standing, outcome)
@@ -306,7 +305,7 @@ class WorkerRunner:
             return
         try:
             with closing(self._backing.open()) as plane:
-                hand_back(plane, standings, told=self._telling and self._telling.ended)
+                hand_back(plane, standings, told=self._ended)
         except Exception as error:
             logger.warning("%d leases are left to lapse: %s", len(standings), error)
         for standing in standings:

@@ -293,7 +293,11 @@ class Settler:
         try:
             self._told(ending.standing, ending.outcome, answer)
         except Exception:
-            logger.exception("the end of job %d was not taken", ending.outcome.job_id)
+            logger.exception(
+                "the end of job %d was not taken",
+                ending.outcome.job_id,
+                extra=about(ending.standing.lease),
+            )
 
     def _drop(self, endings: Sequence[_Ending]) -> None:
         for ending in endings:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tenure.slots import Ended
 from tenure.standing import Standing
 from tenure.values import Outcome
+from tenure.writing import about
 
 logger = logging.getLogger(__name__)
 
@@ -58,4 +59,8 @@ class Threads:
             try:
                 ended(standing, outcome)
             except Exception:
-                logger.exception("the end of job %d was not taken", standing.lease.job_id)
+                logger.exception(
+                    "the end of job %d was not taken",
+                    standing.lease.job_id,
+                    extra=about(standing.lease),
+                )
