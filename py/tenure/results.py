@@ -62,12 +62,12 @@ class Results:
     """Reads the result of a job, or waits for it."""
 
     def __init__(self, read: Callable[[int], JobResult | None], waits: Waits) -> None:
-        self._read = read
+        self.read = read
         self._waits = waits
 
     def get(self, job_id: int, timeout: Timeout) -> Json:
         seconds = check_timeout(timeout)
-        found = self._read(check_job_id(job_id))
+        found = self.read(check_job_id(job_id))
         if found is None or found.has_ended or seconds == 0:
             return value_of(found, job_id, seconds)
         with self._waits.waiting(job_id) as end, contextlib.suppress(FutureTimeout):
