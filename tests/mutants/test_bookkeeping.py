@@ -59,7 +59,7 @@ OWNED = [
     ),
 ]
 REST = [
-    "postgres claim_job: and c.status::text = 'queued'",
+    "postgres claim_job: and CAST(c.status AS text) = 'queued'",
     "postgres reclaim: and j.lease_expires_at = p_lease_expires_at",
     "postgres reclaim: and j.lease_expires_at <= v_now",
     "postgres settle_jobs: when m.cancel_requested",

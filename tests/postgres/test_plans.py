@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -23,7 +23,7 @@ from tests.postgres.races import (
 )
 from tests.tools import databases
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("plans")]
 
 Run: TypeAlias = Callable[[Connection, Any], object]
 
@@ -166,7 +166,8 @@ def _shapes(session: Callable[[], Connection]) -> dict[str, dict[str, Shape]]:
 
     def shapes(prepare: Callable[[Connection], Any], run: Run) -> dict[str, Shape]:
         what = prepare(helper)
-        return explaining(session()).shapes(lambda connection: run(connection, what))
+        with closing(session()) as fresh:
+            return explaining(fresh).shapes(lambda connection: run(connection, what))
 
     return {verb: shapes(*acts) for verb, acts in VERBS.items()}
 
