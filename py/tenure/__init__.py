@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenure.app import Tenure
 from tenure.async_app import AsyncTenure
 from tenure.control_plane import ControlPlane
+from tenure.draining import Drained
 from tenure.errors import (
     Busy,
     CancelRequested,
@@ -60,6 +61,7 @@ __all__ = [
     "CancelRequested",
     "CommitInDoubt",
     "ControlPlane",
+    "Drained",
     "Enqueued",
     "Fail",
     "Failure",

@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self, TypeVar, overload
 
+from tenure.draining import Drained, drain
 from tenure.hooks import Hooks
 from tenure.postgres_store import PostgresStore
 from tenure.producer import Producer
-from tenure.records import JobRecord
+from tenure.records import MAX_RECORDS, JobRecord
 from tenure.results import Handle, Timeout
 from tenure.runner import WorkerRunner
 from tenure.sqlite_store import SqliteStore
 from tenure.store import open_store
 from tenure.tasks import Errors, Task, Tasks
-from tenure.values import Enqueued, JobAnswer, Json, NewJob
+from tenure.values import Enqueued, JobAnswer, JobStatus, Json, NewJob
 from tenure.worker import Handler
 
 H = TypeVar("H", bound=Handler)
@@ -192,6 +193,37 @@ class Tenure:
         options.setdefault("queues", self.tasks.queues or ["default"])
         options.setdefault("hooks", self.hooks)
         return WorkerRunner(self.store, self.tasks, **options)
+
+    def enqueued(
+        self,
+        *,
+        kind: str | Callable[..., Any] | None = None,
+        queue: str | None = None,
+    ) -> list[JobRecord]:
+        """The jobs that are queued, due or not, of a task or in a queue; oldest first.
+
+        The latest 10,000 are looked at.
+        """
+        if kind is not None:
+            kind = self.tasks.find(kind).kind
+        found = self.store.records().jobs(queue=queue, status=JobStatus.QUEUED, limit=MAX_RECORDS)
+        return [job for job in reversed(found) if kind is None or job.kind == kind]
+
+    def drain(
+        self, *, queues: Sequence[str] | None = None, limit: int | None = None
+    ) -> list[Drained]:
+        """Run what is due, here and now, and say what it came to: for tests and scripts.
+
+        Lapsed leases are swept first. Jobs run in the calling thread one after the other, in the
+        order in which workers claim them, and so do the jobs that they enqueue, until nothing is
+        due or `limit` jobs have run. What is due later stays queued, so a job that is tried again
+        after a backoff runs once. The queues are the tasks' unless `queues` says otherwise.
+
+        No heartbeat runs, so a lease is for an hour; and no timeout interrupts a handler. What a
+        handler raises is in the outcome, and not raised, but for `KeyboardInterrupt`.
+        """
+        served = self.tasks.queues or ["default"] if queues is None else queues
+        return drain(self.store, self.tasks, queues=served, limit=limit)
 
     def install(self) -> str:
         """Make the schema or the file, or bring it up to date; its version now."""

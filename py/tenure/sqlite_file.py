@@ -35,9 +35,16 @@ _FORK_PATIENCE = 10.0
 # the write lock is woken by nobody, so the tries are made here, closer together than SQLite's.
 PRAGMAS = ("pragma busy_timeout = 20", "pragma synchronous = full")
 WAL = "pragma journal_mode = wal"
+RELAXED = "pragma synchronous = off"
 
 _files: WeakSet[SqliteFile] = WeakSet()
 _no_fork = threading.Lock()
+_relaxed: set[Path] = set()
+
+
+def relax(path: Path) -> None:
+    """Let the commits to a file be lost with the machine: for tests only."""
+    _relaxed.add(path)
 
 
 class ThreadConnection(sqlite3.Connection):
@@ -164,7 +171,7 @@ class SqliteFile:
             with connection.in_use:
                 if connection.is_open:  # else a fork or close() came in between
                     if not connection.is_ready:
-                        _make_ready(connection)
+                        _make_ready(connection, relaxed=self.path in _relaxed)
                     yield connection
                     return
 
@@ -182,9 +189,11 @@ class SqliteFile:
         return held.connection
 
 
-def _make_ready(connection: ThreadConnection) -> None:
+def _make_ready(connection: ThreadConnection, *, relaxed: bool) -> None:
     for pragma in PRAGMAS:
         connection.execute(pragma).fetchall()
+    if relaxed:
+        connection.execute(RELAXED).fetchall()
     [mode] = connection.execute(WAL).fetchone()
     if mode != "wal":
         raise ServerUnavailable(
