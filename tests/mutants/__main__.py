@@ -34,6 +34,7 @@ console = Console(width=160, highlight=False, markup=False)
 @click.option("--list", "list_only", is_flag=True, help="Print the mutants, run nothing.")
 @click.option("--jobs", type=int, default=os.cpu_count() or 2, help="Trials side by side.")
 @click.option("--all-tests", is_flag=True, help="Run all tests against the equivalents too.")
+@click.option("--slow", is_flag=True, help="Try the slow tests on what no other notices.")
 def main(
     only: tuple[str, ...],
     sample: int | None,
@@ -41,6 +42,7 @@ def main(
     list_only: bool,
     jobs: int,
     all_tests: bool,
+    slow: bool,
 ) -> None:
     everything = [*predicates(), *variants()]
     unknown = EQUIVALENTS.keys() - {mutant.key for mutant in everything}
@@ -58,7 +60,7 @@ def main(
     results, wrong = [], []
     import_tests({folder for folders in TESTS.values() for folder in folders})
     with _template() as template:
-        hunt = Hunt(Pool(template, jobs), killers, lambda line: console.print(line, soft_wrap=True))
+        hunt = Hunt(Pool(template, jobs), killers, _print, slow=slow)
         try:
             for result in hunt.results(m for m in chosen if m.key not in EQUIVALENTS):
                 results.append(result)
@@ -107,6 +109,10 @@ def _server() -> Iterator[None]:
     with embedded.temporary(settings) as server:
         os.environ["TENURE_TEST_DSN"] = server.url()
         yield
+
+
+def _print(line: str) -> None:
+    console.print(line, soft_wrap=True)
 
 
 def _say(result: Result) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from tests.mutants.killers import Killers
@@ -16,8 +16,11 @@ TESTS = {
     Kind.SQLITE: ("tests/contract", "tests/sqlite"),
 }
 
-# Whole workers and real time: slow, and what they notice others notice too.
-SLOW = frozenset(f"tests/postgres/test_{name}.py" for name in ("idle_runner", "pooler", "stress"))
+SLOW = frozenset(
+    f"tests/postgres/test_{name}.py"
+    for name in ("extremes", "idle_runner", "plans", "pooler", "stress")
+)
+"""Left out, unless they are asked for or known to notice: minutes for each mutant."""
 
 QUICK = 120.0
 THOROUGH = 900.0
@@ -37,6 +40,8 @@ class Hunt:
     pool: Pool
     killers: Killers
     say: Callable[[str], None]
+    slow: bool = False
+    """Whether slow tests are tried as well."""
     broken: set[str] = field(default_factory=set)
     """Tests that fail although nothing is changed; no kill of theirs counts."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -98,7 +103,7 @@ class Hunt:
                     mutant=None,
                     kind=kind,
                     tests=list(dict.fromkeys(tests)),
-                    leave_out=SLOW - {test.partition("::")[0] for test in tests},
+                    leave_out=self._left_out(tests),
                 ),
             )
             for kind, tests in wanted.items()
@@ -131,9 +136,13 @@ class Hunt:
             words=frozenset(mutant.place.lower().replace(".", "_").split("_"))
             if mutant.kind is Kind.SQLITE
             else callers(mutant.place),
-            leave_out=self.broken | (frozenset() if mutant.tests else SLOW),
+            leave_out=self._left_out(tests),
             seconds=self.seconds,
         )
+
+    def _left_out(self, tests: Iterable[str]) -> Set[str]:
+        files = {test.partition("::")[0] for test in tests}
+        return self.broken | (set() if self.slow else SLOW - files)
 
     def _killed(self, mutant: Mutant, found: Finding) -> Result:
         self.killers.note(mutant, found.failed[0])
