@@ -58,6 +58,8 @@ class Claimer:
         self._used = False
         self._retired: dict[str, float] = {}
         self._closed = False
+        self.asked_at = time.monotonic()
+        """The monotonic instant at which it was last asked to claim."""
 
     @property
     def worker_id(self) -> str:
@@ -66,6 +68,7 @@ class Claimer:
 
     def claim(self) -> Found:
         """Claim for every group with room; full also when no more is to be claimed."""
+        self.asked_at = time.monotonic()
         if self._closed or self._clogged():
             return Found.FULL
         ahead = time.monotonic() - self._solo_since < SOLO_WAITS

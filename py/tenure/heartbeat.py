@@ -71,6 +71,10 @@ class Heartbeat:
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self, seconds: float = 5.0) -> None:
         """Renew no more; waits a little for a call that is under way."""
         self._stopping = True

@@ -66,6 +66,10 @@ class Housekeeping:
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self, seconds: float = 5.0) -> None:
         """Begin no further chore; waits a little for one that is under way."""
         self._stopping.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
@@ -29,6 +30,7 @@ from tenure.slots import BUFFER, Place, Slots
 from tenure.sqlite_store import SqliteStore
 from tenure.standing import Ledger, Standing
 from tenure.stop_signals import StopSignals
+from tenure.supervisor import Supervisor
 from tenure.tasks import Tasks
 from tenure.threads import Threads
 from tenure.transactions import Transactions
@@ -41,6 +43,9 @@ SHORTEST_PATIENCE = timedelta(seconds=5)
 LONGEST_PATIENCE = timedelta(seconds=30)
 """How long a claim or an outcome waits for its answer before a new connection is tried: as long
 as a lease, within these bounds."""
+
+LONGEST_TURN = 120.0
+"""Seconds; a claim is tried at each poll, and waits for its answer no longer than a poll does."""
 
 CLOGGED = 2_000
 """Outcomes that wait to be written, from which on nothing more is claimed."""
@@ -175,6 +180,21 @@ class WorkerRunner:
         """Whether it was told to stop."""
         return self._signals.requested
 
+    @property
+    def alive(self) -> bool:
+        """Whether its threads run, and the loop has come round within the last two minutes.
+
+        Also when it cannot reach the database; and once it was told to stop, because a stop takes
+        no longer than its grace.
+        """
+        parts = (self._settler, self._heartbeat, self._housekeeping)
+        return self.stopping or (
+            all(part.alive for part in parts)
+            and self._thread is not None
+            and self._thread.is_alive()
+            and time.monotonic() - self._claimer.asked_at < LONGEST_TURN
+        )
+
     def start(self) -> None:
         """Start working, in threads, and return.
 
@@ -222,13 +242,16 @@ class WorkerRunner:
 
         Blocks, and returns normally, so that a process which ends with it has exit code 0. A
         second signal ends the process at once, with 143 for SIGTERM and 130 for SIGINT; its
-        leases lapse. Outside the main thread there are no signals: only `stop` ends it.
+        leases lapse. Outside the main thread there are no signals: only `stop` ends it. Under
+        systemd it tells the manager that it is ready, alive and stopping.
         """
         with self._signals:
             self.start()
-            self._signals.wait()
-            logger.info("worker %s stops", self.worker_id)
-            self.stop()
+            with Supervisor(lambda: self.alive) as supervisor:
+                self._signals.wait()
+                supervisor.stopping()
+                logger.info("worker %s stops", self.worker_id)
+                self.stop()
 
     def run_until_idle(self) -> None:
         """Work until nothing is due and nothing runs, then return.

@@ -103,6 +103,10 @@ class Settler:
             self._bell.set()
 
     @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
     def waiting(self) -> int:
         """How many leases are still to be ended."""
         return len(self._new) + self._in_hand
