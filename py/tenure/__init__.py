@@ -19,6 +19,7 @@ from tenure.errors import (
     SchemaOutdated,
     ServerUnavailable,
     TenureError,
+    TimedOut,
     TransactionOpen,
     WrongIsolation,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "Swept",
     "Tenure",
     "TenureError",
+    "TimedOut",
     "TransactionOpen",
     "Verb",
     "Verdict",

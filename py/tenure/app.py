@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from tenure.draining import Drained, drain
 from tenure.hooks import Hooks
@@ -84,6 +84,7 @@ class Tenure:
         retry_cap: timedelta | None = None,
         retry_on: Errors | None = None,
         no_retry_on: Errors = (),
+        slots: Literal["process"] | None = None,
     ) -> Callable[[H], H]: ...
     def task(
         self, handler: H | None = None, /, *, name: str | None = None, **settings: Any
@@ -94,7 +95,9 @@ class Tenure:
         for what its exceptions mean. The kind is `name`, or the function's name. The settings
         are those of its jobs unless `enqueue` says otherwise; `timeout` counts from the claim.
         Exceptions of `no_retry_on`, and all but those of `retry_on` where that is given, fail the
-        job for good; each is a class or a tuple of classes.
+        job for good; each is a class or a tuple of classes. With `slots="process"` it runs in a
+        child process, which must find it by its module and name. An `async def` runs on an event
+        loop.
         Raises `InvalidArgument` for settings that no job may have, or a kind that is taken.
         """
 

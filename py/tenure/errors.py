@@ -11,6 +11,7 @@
   + SchemaOutdated
   + ServerUnavailable
   + CommitInDoubt
+  + TimedOut
   + JobFailed
   + JobCancelled
   + NotEnded            also a TimeoutError
@@ -95,6 +96,14 @@ class CommitInDoubt(TenureError):
 
     What was written in the block may be gone. Let it pass: the attempt ends as a failure, and is
     tried again while attempts are left.
+    """
+
+
+class TimedOut(TenureError):
+    """The job's timeout is over but for the moment that it takes to record that: stop.
+
+    Let it pass: the attempt ends as a failure, and is tried again while attempts are left. No
+    `TimeoutError`, so that a handler that expects those of its sockets lets it pass.
     """
 
 

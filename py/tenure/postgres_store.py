@@ -61,6 +61,9 @@ class PostgresStore:
         self._prepare_threshold = prepare_threshold
         self._own: Connection | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_own": None}  # what is open stays in this process
+
     def connect(self) -> BoundedConnection:
         """A new connection in autocommit mode, for one thread; whoever asked for it closes it.
 

@@ -1,11 +1,11 @@
-"""Works off queues: claims, runs handlers in threads, sweeps, until it is told to stop."""
+"""Works off queues: claims, runs handlers, sweeps, until it is told to stop."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 
@@ -22,7 +22,9 @@ from tenure.limits import POLL_FLOOR
 from tenure.link import Link
 from tenure.loop import Loop
 from tenure.owner import LinkedOwner
+from tenure.places import Places
 from tenure.postgres_store import PostgresStore
+from tenure.process_wire import refuse_while_loading
 from tenure.runner_options import GRACE, check_options
 from tenure.settler import Settler
 from tenure.sleeper import Sleeper
@@ -32,10 +34,10 @@ from tenure.standing import Ledger, Standing
 from tenure.stop_signals import StopSignals
 from tenure.supervisor import Supervisor
 from tenure.tasks import Tasks
-from tenure.threads import Threads
 from tenure.transactions import Transactions
 from tenure.values import Outcome, Renewal, Settled
 from tenure.worker import Handler, Worker, always
+from tenure.writing import about
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +57,9 @@ class WorkerRunner:
     """A worker process's worth of work, or as much inside another program.
 
     Owns the worker's identity, the loop, the cadence of sweeps and the shutdown. Handlers run in
-    threads; the heartbeat, the listener, the claims, the endings and the sweeps each have a
-    connection that handlers cannot get at. Nothing that a handler or a sweep does stops the loop,
-    and an outage is waited out.
+    threads, on an event loop or in child processes; the heartbeat, the listener, the claims, the
+    endings and the sweeps each have a connection that handlers cannot get at. Nothing that a
+    handler or a sweep does stops the loop, and an outage is waited out.
 
     A runner runs once: `run_forever`, or `run_until_idle`, or `start` and then `stop`.
     """
@@ -75,6 +77,7 @@ class WorkerRunner:
         grace: timedelta = GRACE,
         sweep_every: timedelta = SWEEP_EVERY,
         buffer: int = BUFFER,
+        processes: Collection[str] = (),
         hooks: Hooks | None = None,
     ) -> None:
         """
@@ -87,6 +90,9 @@ class WorkerRunner:
         `sweep_every`: about how often lapsed leases are looked for.
         `buffer`: how many jobs of a group may be claimed in advance at most, 0 to 500; how many
         are, depends on how fast the handlers are. 0: a job is claimed when a slot is free.
+        `processes`: queues whose jobs run in child processes whatever their tasks say; every
+        handler must then be found by its module and name. Such a queue needs slots of its own
+        only if it is not to take those of others.
         `hooks`: functions to be told of what happens to jobs, for metrics.
 
         Raises `InvalidArgument` for settings that cannot work. Touches no database.
@@ -100,7 +106,9 @@ class WorkerRunner:
             grace=grace,
             sweep_every=sweep_every,
             buffer=buffer,
+            processes=processes,
         )
+        refuse_while_loading()
         backing = backing_of(store) if isinstance(store, PostgresStore | SqliteStore) else store
         self._backing: Backing = backing
         self._options = options
@@ -127,7 +135,12 @@ class WorkerRunner:
         self._telling = None if hooks is None else Telling(hooks)
         self._ended = None if self._telling is None else self._telling.ended
         self._settler = Settler(self._settle, self._ledger, told=self._ended)
-        self._threads = Threads(self._worker.execute)
+        self._places = Places(
+            self._worker,
+            handlers,
+            transactions=self._transactions,
+            processes=options.processes,
+        )
         self._loop = Loop()
         self._ledger.no_solo = self._loop.freed
         self.slots = [
@@ -157,7 +170,7 @@ class WorkerRunner:
         )
         """What the housekeeping thread does; each may be called by hand as well."""
         self._housekeeping = Housekeeping(
-            self.chores, every=sweep_every, swept=self._loop.wake, tidy=self._give_back_waiting
+            self.chores, every=sweep_every, swept=self._loop.wake, tidy=self._tidy
         )
         self._thread: threading.Thread | None = None
 
@@ -277,7 +290,7 @@ class WorkerRunner:
     def _place_for(self, standing: Standing) -> Place:
         if self._telling is not None and standing.lease.kind in self._handlers:
             self._telling.started(standing)
-        return self._threads
+        return self._places.of(standing)
 
     def _job_ended(self, standing: Standing, outcome: Outcome | None) -> None:
         if outcome is None:
@@ -286,6 +299,16 @@ class WorkerRunner:
             self._ledger.drop(standing)
         else:
             self._settler.put(standing, outcome)
+
+    def _tidy(self) -> None:
+        self._give_back_waiting()
+        for slots in self.slots:
+            for standing in slots.give_up_overdue():
+                logger.warning(
+                    "job %d goes on although its timeout is over: its slot is given to others",
+                    standing.lease.job_id,
+                    extra=about(standing.lease),
+                )
 
     def _give_back_waiting(self) -> None:
         for slots in self.slots:
@@ -312,7 +335,7 @@ class WorkerRunner:
             for standing in late:
                 standing.lose("it was handed back when the worker stopped")
             self._hand_back(late)
-        self._threads.close()
+        self._places.close()
         self._settler.stop()
         self._housekeeping.stop()
         if self._sleeper is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from tenure import limits
+from tenure.errors import InvalidArgument
 from tenure.heartbeat import check_period
 from tenure.slots import BUFFER
 
@@ -30,6 +31,7 @@ class RunnerOptions:
     grace: timedelta
     sweep_every: timedelta
     buffer: int
+    processes: frozenset[str]
 
     @property
     def queues(self) -> list[str]:
@@ -46,11 +48,14 @@ def check_options(
     grace: timedelta,
     sweep_every: timedelta,
     buffer: int,
+    processes: Collection[str],
 ) -> RunnerOptions:
     """Raise `InvalidArgument` for what cannot work."""
     limits.check_lease_for(lease_for)
+    groups = _groups(queues, slots)
     return RunnerOptions(
-        groups=_groups(queues, slots),
+        groups=groups,
+        processes=_processes(processes, [queue for names, _ in groups for queue in names]),
         lease_for=lease_for,
         heartbeat=check_period(heartbeat, lease_for),
         poll_floor=limits.check_interval(
@@ -62,6 +67,17 @@ def check_options(
         ),
         buffer=limits.check_int(buffer, "buffer", 0, BUFFER),
     )
+
+
+def _processes(processes: Collection[str], queues: Sequence[str]) -> frozenset[str]:
+    if isinstance(processes, str):
+        raise InvalidArgument("processes is a str", hint="pass a list of queues")
+    for queue in processes:
+        if queue not in queues:
+            raise InvalidArgument(
+                f"processes names {limits.short(queue)}", hint="it is no queue of this runner"
+            )
+    return frozenset(processes)
 
 
 def _groups(

@@ -196,7 +196,9 @@ class Settler:
                 ending.lost = True
             if outcome.failure is not None:
                 ending.size = len(outcome.failure.traceback or "") + len(outcome.failure.message)
-            elif outcome.result is not None and not isinstance(outcome.result, JsonText):
+            elif isinstance(outcome.result, JsonText):
+                ending.size = len(outcome.result)
+            elif outcome.result is not None:
                 self._encode(ending)
             yield ending
 

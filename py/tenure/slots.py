@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Protocol, TypeAlias
 
-from tenure.standing import Standing
+from tenure.standing import Key, Standing
 from tenure.values import Outcome
 
 BUFFER = 500
@@ -77,6 +77,8 @@ class Slots:
         self._refill_at: int | None = None
         self._closed = False
         self._ended = 0
+        self._timed: dict[Key, Standing] = {}
+        self._given_up = 0
         self._paced = (0, time.monotonic())
         self._ticked = (0, 0)
 
@@ -142,6 +144,25 @@ class Slots:
             self._ticked = len(self._buffer), started
         return [standing for standing in excess if standing.withdraw()]
 
+    def give_up_overdue(self) -> list[Standing]:
+        """Free the slots of handlers that go on although their job's timeout is over.
+
+        To be called now and then. Their leases have lapsed, and nothing they come to is written;
+        but a thread cannot be stopped, so what it holds is held until it ends. So that such
+        handlers do not pile up without bound, no more are given up at a time than there are
+        slots: from then on they keep theirs.
+        """
+        with self._lock:
+            now = time.monotonic()
+            overdue = [standing for standing in self._timed.values() if now >= standing.end]
+            overdue = overdue[: self.size - self._given_up]
+            self._given_up += len(overdue)
+            for standing in overdue:
+                del self._timed[standing.key]
+        for standing in overdue:
+            self._free(standing, None)
+        return overdue
+
     def close(self) -> None:
         """Start no more. What waits stays in the ledger, to be given back."""
         with self._lock:
@@ -149,6 +170,9 @@ class Slots:
             self._buffer.clear()
 
     def _start(self, standing: Standing) -> None:
+        if standing.lease.timeout is not None:
+            with self._lock:
+                self._timed[standing.key] = standing
         self._place_for(standing).start(standing, self._job_ended)
 
     def _next(self) -> Standing | None:
@@ -159,6 +183,14 @@ class Slots:
             return self._buffer.popleft()
 
     def _job_ended(self, standing: Standing, outcome: Outcome | None) -> None:
+        if standing.lease.timeout is not None:
+            with self._lock:
+                if self._timed.pop(standing.key, None) is None:
+                    self._given_up -= 1
+                    return
+        self._free(standing, outcome)
+
+    def _free(self, standing: Standing, outcome: Outcome | None) -> None:
         self._told(standing, outcome)
         with self._lock:
             self._busy -= 1

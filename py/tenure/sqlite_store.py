@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tenure.errors import SchemaOutdated
 from tenure.postgres_call import MIGRATE
@@ -21,6 +22,9 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._records: SqliteRecords | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_records": None}  # what is open stays in this process
 
     def control_plane(self) -> SqliteControlPlane:
         """A new one; whoever asked for it closes it."""

@@ -17,7 +17,7 @@ _ROUNDING = 0.001
 """A lease ends on a whole millisecond, so it may be this much shorter than asked."""
 
 MOST_NOTICE = 2.0
-"""Seconds before the end of its timeout at which a handler is told; less, a fifth of the timeout."""
+"""Seconds before the end of a timeout at which the handler is told; at most a fifth of it."""
 
 
 class Standing:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tenure import limits
 from tenure.errors import InvalidArgument
@@ -34,6 +33,8 @@ class Task:
     """Only these are worth another attempt; None: all are."""
     no_retry_on: Errors = ()
     """These are not; comes before `retry_on`."""
+    slots: Literal["process"] | None = None
+    """Where its handler runs: in a child process; None: in a thread, an `async def` on a loop."""
 
     def retryable(self, error: BaseException) -> bool:
         """Whether the job is worth another attempt after its handler raised this."""
@@ -64,11 +65,11 @@ class Tasks(Mapping[str, Handler]):
 
     def add(self, task: Task) -> None:
         """Raises `InvalidArgument` for settings that no job may have, or a kind that is taken."""
-        if inspect.iscoroutinefunction(task.handler):
-            raise InvalidArgument(
-                f"the handler of {task.kind!r} is async", hint="handlers are plain functions"
-            )
         check_job(task.new_job(None))
+        if task.slots not in (None, "process"):
+            raise InvalidArgument(
+                f"slots is {limits.short(task.slots)}", hint="'process', or leave it out"
+            )
         check_errors(task.retry_on, "retry_on")
         check_errors(task.no_retry_on, "no_retry_on")
         if task.kind in self._by_kind:
@@ -94,6 +95,10 @@ class Tasks(Mapping[str, Handler]):
         """Whether a job of this kind is worth another attempt after this."""
         task = self._by_kind.get(kind)
         return task is None or task.retryable(error)
+
+    def known(self) -> list[Task]:
+        """All of them, in the order of their definition."""
+        return list(self._by_kind.values())
 
     @property
     def queues(self) -> list[str]:

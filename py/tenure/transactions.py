@@ -43,6 +43,9 @@ class Transactions:
         else:
             self._planes = Planes(SqliteBacking(store).open)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Transactions, (self._store,)
+
     def scope(self, connection: Any) -> AbstractContextManager[Scope]:
         """A transaction over a caller's connection, or over one of the store's own for None."""
         if connection is not None:

@@ -271,14 +271,19 @@ def _released(lease: JobLease, delay: timedelta | None = None) -> Outcome:
 
 
 def _released_unknown(lease: JobLease) -> Outcome:
+    return released_later(lease, f"is of the kind {lease.kind!r}, which has no handler here")
+
+
+def released_later(lease: JobLease, why: str) -> Outcome:
+    """A job that cannot be started here is given back uncharged, for longer each time."""
     # Each claim mints a token, and only charged ones count as attempts: the difference is the
     # number of times the job was given back before.
     given_back = max(0, lease.token - lease.attempt)
     delay = min(_UNKNOWN_MOST, _UNKNOWN_FIRST * 2 ** min(given_back, 10))
     logger.warning(
-        "job %d is of the kind %r, which has no handler here; given back for %d s",
+        "job %d %s; given back for %d s",
         lease.job_id,
-        lease.kind,
+        why,
         delay.total_seconds(),
         extra=about(lease),
     )

@@ -47,17 +47,15 @@ def test_the_settings_of_a_task_hold_unless_a_call_says_otherwise(app: Tenure) -
 
 
 def test_a_task_that_no_job_could_be_of_is_refused(sqlite_app: Tenure) -> None:
-    async def later(job: Job) -> None: ...
-
     def work(job: Job) -> None: ...
 
     sqlite_app.task(work)
     refused: list[tuple[Any, dict[str, Any], str]] = [
-        (later, {}, "is async"),
         (work, {}, "has a handler already"),
         (work, {"name": "x", "priority": 10}, "priority is out of range"),
         (work, {"name": "x\n"}, "has a blank at its edge"),
         (work, {"name": "x", "timeout": timedelta(0)}, "timeout is out of range"),
+        (work, {"name": "x", "slots": "thread"}, "slots is 'thread'"),
     ]
     for handler, options, message in refused:
         with pytest.raises(InvalidArgument, match=message):
