@@ -18,6 +18,7 @@ def section(title: str) -> str:
 
 def code(title: str, language: str) -> str:
     """The first block in a language under a heading."""
-    found = re.search(rf"^```{language}\n(.*?)^```", section(title), re.M | re.S)
-    assert found, f"README.md has no {language or 'plain'} block under {title!r}"
-    return found.group(1)
+    blocks = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", section(title))
+    found = next((text for word, text in blocks if word == language), None)
+    assert found is not None, f"README.md has no {language or 'plain'} block under {title!r}"
+    return str(found)
