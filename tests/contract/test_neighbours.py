@@ -248,6 +248,23 @@ def test_another_worker_is_not_told_that_a_call_took_effect(scene: Scene) -> Non
     assert plane.complete(completed.job_id, "bob", completed.token).verdict is Verdict.LOST
 
 
+def test_a_cancellation_is_acknowledged_by_the_present_owner_only(
+    scene: Scene, records: Records
+) -> None:
+    old = scene.lease()
+    scene.cancel(old)
+    new = scene.reclaim(old)
+    plane = scene.control_plane
+    before = seen(records, [old.job_id])
+
+    for shown in (owner(old), (new.job_id, "bob", old.token), (new.job_id, "ada", new.token)):
+        answer = plane.acknowledge_cancel(*shown)
+        assert (answer.verdict, answer.status) == (Verdict.LOST, JobStatus.RUNNING)
+
+    assert seen(records, [old.job_id]) == before
+    assert plane.acknowledge_cancel(*owner(new)).status is JobStatus.CANCELLED
+
+
 def test_attempts_are_trimmed_job_by_job(scene: Scene, records: Records) -> None:
     beside = scene.lease()
     scene.fail(beside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tenure.errors import InvalidArgument
 from tenure.records import Records
 from tenure.values import JobStatus, NewJob
 from tests.contract.backends import Backend, Clock
-from tests.contract.scenario import BROKEN_FOR_GOOD, MINUTE, Scene
+from tests.contract.scenario import BROKEN_FOR_GOOD, MINUTE, SECOND, Scene
 
 
 @pytest.fixture
@@ -100,6 +101,27 @@ def test_queues_are_listed_by_name_with_what_waits_and_runs(
     assert {(q.queued, q.oldest_due_at) for q in listed if q.paused_at is None} == {(1, clock.now)}
     [paused] = [q for q in listed if q.paused_at is not None]
     assert (paused.queued, paused.running, paused.oldest_due_at) == (0, 0, None)
+
+
+def test_a_queue_counts_each_live_job_once_by_its_shade(
+    scene: Scene, records: Records, clock: Clock
+) -> None:
+    for _ in range(4):
+        scene.lease()
+    clock.advance(SECOND)
+    for delay in (timedelta(0), MINUTE, MINUTE):
+        scene.fail_with_delay(scene.lease(), delay)
+    clock.advance(SECOND)
+    for delay in (timedelta(0), SECOND, SECOND):
+        scene.enqueue(delay=delay)
+    scene.control_plane.enqueue("elsewhere", "work", delay=SECOND)
+
+    own, other = sorted(records.queues(), key=lambda q: q.queue == "elsewhere")
+
+    assert (own.running, own.retrying, own.queued, own.scheduled) == (4, 3, 1, 2)
+    assert own.oldest_due_at == clock.now - SECOND
+    assert (other.running, other.retrying, other.queued, other.scheduled) == (0, 0, 0, 1)
+    assert other.oldest_due_at is None
 
 
 def test_attempts_are_listed_oldest_first(scene: Scene, records: Records) -> None:
