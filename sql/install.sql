@@ -54,10 +54,10 @@ $$;
 \ir functions/check_span.sql
 \ir functions/claim.sql
 \ir functions/claim_job.sql
+\ir functions/clear_partition.sql
 \ir functions/clock.sql
 \ir functions/complete.sql
 \ir functions/cut_text.sql
-\ir functions/drop_partition.sql
 \ir functions/due_clock.sql
 \ir functions/end_queued.sql
 \ir functions/enqueue.sql

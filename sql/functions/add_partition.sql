@@ -3,6 +3,9 @@
 -- Makes the history partition of one day (UTC) and attaches it: CREATE TABLE … LIKE with the
 -- matching CHECK first, so that ATTACH need not scan it under its lock. Returns its name, or
 -- null when it exists or too many rows of the day are in the default partition.
+--
+-- Locks: the default partition against readers; for a day whose jobs may be ending just now also
+--        job_history against writers.
 create or replace function add_partition(
   p_day date
 )
@@ -21,6 +24,11 @@ declare
 begin
   if to_regclass(v_name) is not null then
     return null;
+  end if;
+
+  -- A completion that had chosen the default partition would fail once this one is attached.
+  if v_from::timestamptz < clock() + interval '1 day' then
+    lock table only job_history in share row exclusive mode;
   end if;
 
   select count(*)

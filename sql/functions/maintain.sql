@@ -23,6 +23,7 @@ as $$
 declare
   v_today date := (clock() at time zone 'UTC')::date;
   v_name  text;
+  v_old   text[] := '{}';
 begin
   begin
     perform from install for no key update;
@@ -30,6 +31,23 @@ begin
     return next 'left everything to another call at work';
     return;
   end;
+
+  delete from worker as w where w.last_seen_at < clock() - interval '1 day';
+
+  -- Before the first lock on job_history, which holds completions up until the end.
+  for v_name in
+    select c.relname
+      from pg_inherits as i
+      join pg_class as c on c.oid = i.inhrelid
+     where i.inhparent = 'job_history'::regclass
+       and c.relname ~ '^job_history_[0-9]{8}$'
+       and substr(c.relname, 13)::date < v_today - 30
+     order by c.relname
+  loop
+    if clear_partition(v_name) then
+      v_old := v_old || v_name;
+    end if;
+  end loop;
 
   for v_day in 0 .. 7 loop
     begin
@@ -42,24 +60,13 @@ begin
     end;
   end loop;
 
-  for v_name in
-    select c.relname
-      from pg_inherits as i
-      join pg_class as c on c.oid = i.inhrelid
-     where i.inhparent = 'job_history'::regclass
-       and c.relname ~ '^job_history_[0-9]{8}$'
-       and substr(c.relname, 13)::date < v_today - 30
-     order by c.relname
-  loop
+  foreach v_name in array v_old loop
     begin
-      if drop_partition(v_name) then
-        return next 'dropped ' || v_name;
-      end if;
+      execute format('drop table %I', v_name);
+      return next 'dropped ' || v_name;
     exception when lock_not_available then
       return next format('left %s for the next call', v_name);
     end;
   end loop;
-
-  delete from worker as w where w.last_seen_at < clock() - interval '1 day';
 end;
 $$;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -48,7 +49,7 @@ def test_a_batch_that_waits_for_a_key_holds_no_later_one(
 
 
 def test_batches_in_any_order_never_deadlock(session: Session, clock: SteppedClock) -> None:
-    """Settlements, enqueues by key and sweeps of the same rows, all at once, for two seconds."""
+    """Settlements, enqueues by key, sweeps and upkeep of the same rows, all at once, for 2 s."""
     end = time.monotonic() + 2
     keys = [f"key {n}" for n in range(30)]
 
@@ -98,7 +99,16 @@ def test_batches_in_any_order_never_deadlock(session: Session, clock: SteppedClo
             done += 1
         return done
 
-    acts = [enqueue, enqueue, enqueue, settle, settle, settle, sweep]
+    def maintain(connection: Connection, dice: random.Random) -> int:
+        done = 0
+        while time.monotonic() < end:
+            # Partitions are made, and dropped after thirty days, while jobs end.
+            clock.advance(timedelta(hours=12))
+            call(connection, "maintain")
+            done += 1
+        return done
+
+    acts = [enqueue, enqueue, enqueue, settle, settle, settle, sweep, maintain]
     runs = [started(partial(act, session(), random.Random(n))) for n, act in enumerate(acts)]
 
     assert all(run.result(LONGEST_WAIT) > 5 for run in runs)

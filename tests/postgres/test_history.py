@@ -26,7 +26,9 @@ Session = Callable[[], Connection]
 
 DAY = timedelta(days=1)
 NOON = datetime(2031, 1, 1, 12, tzinfo=UTC)
-"""Far from the days for which the template has partitions."""
+"""Far after the days for which the template has partitions."""
+
+LONG_AGO = datetime(2021, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -170,6 +172,41 @@ def test_a_day_that_began_without_a_partition_gets_its_rows_moved(connection: Co
     assert count(connection, "job_history_default") == 0
     assert one(connection, "complete", *owner(leases[0])).verdict == "already"
     assert one(connection, "retry", leases[1].job_id).verdict == "ok"
+
+
+def test_a_completion_never_fails_for_a_partition_that_is_just_being_attached(
+    connection: Connection, maintainer: Connection, watcher: Connection
+) -> None:
+    """Not even when it had chosen the default partition before."""
+    # No partition is so old that it would be dropped, under a lock that hides this one.
+    stand_at(connection, LONG_AGO)
+    lease = leased(connection)
+    maintainer.execute("begin")
+    made = [f"made {partition_name(LONG_AGO + n * DAY)}" for n in range(8)]
+    assert maintain(maintainer) == made
+
+    completing = started(lambda: one(connection, "complete", *owner(lease)))
+    wait_until_blocked(watcher, connection, by=maintainer)
+    maintainer.execute("commit")
+
+    assert completing.result(LONGEST_WAIT).verdict == "ok"
+    assert place(connection, lease.job_id) == partition_name(LONG_AGO)
+
+
+def test_a_job_that_ends_while_its_partition_is_to_be_attached_is_moved_too(
+    connection: Connection, maintainer: Connection, watcher: Connection
+) -> None:
+    # Long enough to be seen waiting.
+    connection.execute("alter function tenure.maintain() set lock_timeout = '5s'")
+    connection.execute("begin")
+    lease = completed(connection)
+
+    attaching = started(lambda: maintain(maintainer))
+    wait_until_blocked(watcher, maintainer, by=connection)
+    connection.execute("commit")
+
+    assert f"made {partition_name(NOON)}" in attaching.result(LONGEST_WAIT)
+    assert place(connection, lease.job_id) == partition_name(NOON)
 
 
 def test_at_most_ten_thousand_rows_are_moved_and_more_of_them_stay(connection: Connection) -> None:

@@ -1,8 +1,8 @@
--- drop_partition(name) -> boolean (internal)
+-- clear_partition(name) -> boolean (internal)
 --
--- Drops one history partition once the attempts of its jobs are gone; deletes up to 10,000 of
--- those otherwise, and returns false.
-create or replace function drop_partition(
+-- Deletes up to 10,000 attempts of the jobs in one history partition; true when none are left,
+-- so that it can be dropped.
+create or replace function clear_partition(
   p_name text
 )
   returns boolean
@@ -20,11 +20,6 @@ begin
               select a.ctid from %I as h join attempt as a on a.job_id = h.id limit 10000))',
     p_name);
   get diagnostics v_deleted = row_count;
-  if v_deleted = 10000 then
-    return false;
-  end if;
-
-  execute format('drop table %I', p_name);
-  return true;
+  return v_deleted < 10000;
 end;
 $$;
