@@ -188,7 +188,7 @@ class Job:
 
         A block that idles for longer than a lease is rolled back by the server. On SQLite it
         holds the file's write lock, so it is bounded to a third of the lease: work first, then
-        write.
+        write. In an `async def` handler it blocks the loop: run the block by `asyncio.to_thread`.
 
         Raises `LeaseLost`, `CancelRequested`, `Busy` when somebody holds the job or the file for
         2 s or a third of the lease is over, `InvalidArgument`. When the answer to COMMIT never

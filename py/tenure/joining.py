@@ -23,7 +23,9 @@ _ASYNC_KINDS = (
     "pass a psycopg.AsyncConnection, SQLAlchemy's AsyncConnection or AsyncSession over one, or a "
     "sqlite3.Connection"
 )
-_OF_THE_OTHER_APP = "it is for AsyncTenure, a connection that is not async is for Tenure"
+_OF_THE_OTHER_APP = (
+    "an async connection is for AsyncTenure, any other for Tenure and job.transaction()"
+)
 
 
 def joined_plane(connection: Any, *, kind: str, schema: str) -> ControlPlane:
@@ -103,7 +105,7 @@ def not_joinable(raw: Any, *, kind: str, for_async: bool) -> InvalidArgument:
     theirs = psycopg.Connection if for_async else psycopg.AsyncConnection
     of_other_app = kind == "postgresql" and isinstance(raw, theirs)
     return InvalidArgument(
-        f"a job of a {kind} store cannot be enqueued over a"
+        f"a job of a {kind} store cannot be written over a"
         f" {type(raw).__module__}.{type(raw).__qualname__}",
         hint=_OF_THE_OTHER_APP if of_other_app else _ASYNC_KINDS if for_async else _KINDS,
     )

@@ -193,7 +193,7 @@ def test_a_connection_in_autocommit_is_joined_inside_a_transaction_only(
 @pytest.mark.parametrize("what", [object(), "postgresql://", create_engine("sqlite://")])
 def test_what_is_no_connection_is_refused(app: Tenure, what: Any) -> None:
     """O48"""
-    message = f"a job of a {app.store.kind} store cannot be enqueued over a"
+    message = f"a job of a {app.store.kind} store cannot be written over a"
     with pytest.raises(InvalidArgument, match=message):
         app.enqueue("work", connection=what)
     with pytest.raises(InvalidArgument, match=message):
@@ -291,14 +291,14 @@ def test_each_app_refuses_the_others_connections(postgres_app: Tenure, dsn: str)
     async def main() -> None:
         jobs = AsyncTenure(postgres_app)
         async with await psycopg.AsyncConnection.connect(dsn) as theirs:
-            with pytest.raises(InvalidArgument, match="is for AsyncTenure"):
+            with pytest.raises(InvalidArgument, match="an async connection is for AsyncTenure"):
                 postgres_app.enqueue("work", connection=theirs)
             await theirs.set_autocommit(True)
             with pytest.raises(InvalidArgument, match="none to join"):
                 await jobs.enqueue("work", connection=theirs)
         with (
             psycopg.connect(dsn) as ours,
-            pytest.raises(InvalidArgument, match="is for Tenure"),
+            pytest.raises(InvalidArgument, match="any other for Tenure"),
         ):
             await jobs.enqueue("work", connection=ours)
 
