@@ -189,6 +189,11 @@ class WorkerRunner:
         return len(self._ledger.all())
 
     @property
+    def listening(self) -> bool:
+        """Whether commits wake it just now; False while it polls for want of a listener."""
+        return self._sleeper is not None and self._sleeper.listening
+
+    @property
     def stopping(self) -> bool:
         """Whether it was told to stop."""
         return self._signals.requested

@@ -41,6 +41,11 @@ class Sleeper(Protocol):
         """Make the sleeper claim again, now."""
         ...
 
+    @property
+    def listening(self) -> bool:
+        """Whether commits wake it; else it polls."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -87,6 +87,10 @@ class PostgresSleeper:
     def wake(self) -> None:
         self._bell.ring()
 
+    @property
+    def listening(self) -> bool:
+        return self._ear.up
+
     def close(self) -> None:
         self._ear.close()
         self._bell.ring()

@@ -92,5 +92,9 @@ class SqliteSleeper:
     def wake(self) -> None:
         self._bell.ring()
 
+    @property
+    def listening(self) -> bool:
+        return True
+
     def close(self) -> None:
         self._closed()

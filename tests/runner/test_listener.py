@@ -100,6 +100,7 @@ def test_a_sleeping_runner_starts_a_job_when_it_becomes_due(
 def test_a_terminated_listener_listens_again_and_wakes_the_runner(
     app: Tenure, start: Start, watcher: psycopg.Connection[Any]
 ) -> None:
+    """O14."""
     @app.task
     def work(job: Job) -> None: ...
 
@@ -285,6 +286,7 @@ def test_a_question_to_a_listener_that_is_down_is_refused(dsn: str) -> None:
 
 
 def test_what_is_notified_while_the_listener_answers_is_heard(dsn: str) -> None:
+    """O15."""
     store = PostgresStore(dsn)
     up, heard = threading.Event(), threading.Event()
     listener = Listener(
