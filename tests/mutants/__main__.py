@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -54,6 +55,8 @@ def main(
             console.print(mutant.key, soft_wrap=True)
         return
 
+    # What was learned is kept, however this ends.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     killers = Killers()
     started = time.monotonic()
     equivalent = [m for m in chosen if m.key in EQUIVALENTS]
