@@ -77,6 +77,7 @@ class Housekeeping:
             self._thread.join(seconds)
 
     def _run(self) -> None:
+        before = 0.0
         while True:
             if self._seen.is_due():
                 self._do("worker_seen", self._chores.worker_seen)
@@ -84,7 +85,9 @@ class Housekeeping:
             self._do("give_back", self._chores.give_back)
             if self._maintained.is_due():
                 self._do("maintain", self._chores.maintain)
-            pause = max(self._every * random.uniform(0.8, 1.2), COST_FACTOR * cost)
+            # A process that was stopped in the middle measures hours: twice in a row it counts.
+            pause = max(self._every * random.uniform(0.8, 1.2), COST_FACTOR * min(cost, before))
+            before = cost
             if self._stops_within(pause):
                 return
 

@@ -104,6 +104,8 @@ class Slots:
         so it must not wait behind others.
         """
         with self._lock:
+            if self._closed:
+                return 0
             self._learn_pace()
             idle = self.idle
             wanted = self._ahead if ahead else 0
@@ -113,7 +115,7 @@ class Slots:
                 room = wanted - len(self._buffer)
             else:
                 room = 0
-            if room == 0 and not self._closed:
+            if room == 0:
                 self._refill_at = wanted // 2 if wanted else -1
             return room
 

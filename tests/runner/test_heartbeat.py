@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenure import InvalidArgument, LeaseRenewal, Renewal, ServerUnavailable, Tenure
-from tenure.heartbeat import Heartbeat
+from tenure.heartbeat import Heartbeat, answer_within
 from tenure.standing import Ledger, Standing
 from tests.runner.fakes import Clock, lease
 from tests.runner.waiting import eventually
@@ -175,6 +175,7 @@ def test_a_beat_that_cannot_be_written_is_tried_again_and_is_no_loss() -> None:
 def test_a_heartbeat_that_cannot_keep_the_lease_is_refused_with_both_numbers(
     sqlite_app: Tenure, heartbeat: float
 ) -> None:
+    """O05."""
     with pytest.raises(InvalidArgument, match=rf"every {heartbeat:g} s cannot keep .* 6 s"):
         sqlite_app.worker(lease_for=timedelta(seconds=6), heartbeat=timedelta(seconds=heartbeat))
 
@@ -193,3 +194,29 @@ def test_a_lease_is_renewed_at_least_twice_while_it_lasts(sqlite_app: Tenure) ->
 
     # Four beats need three periods at least; that they came within two leases is the promise.
     assert time.monotonic() - begun >= 0.6
+
+
+def test_the_shortest_lease_rules_the_period_also_when_it_comes_in_between() -> None:
+    """O05."""
+    ledger = Ledger()
+    answers = Answers(LeaseRenewal.RENEWED)
+    heartbeat = Heartbeat(ledger, answers, period=timedelta(hours=1))
+    heartbeat.start()
+    try:
+        short = Standing(lease(), sent=time.monotonic(), lease_for=timedelta(seconds=0.3))
+        ledger.add(short)
+
+        eventually(lambda: len(answers.calls) >= 3, "it was renewed again and again")
+
+        assert not short.lost
+    finally:
+        heartbeat.stop()
+
+
+@pytest.mark.parametrize(("period", "wait"), [(10, 10), (12, 9), (15, 7.5), (1, 1)])
+def test_an_unanswered_beat_leaves_time_for_another(period: float, wait: float) -> None:
+    given = answer_within(timedelta(seconds=period), HALF_A_MINUTE)
+
+    assert given.total_seconds() == wait
+    # Proved a period before it was sent; given up; sent again; answered as late as that.
+    assert period + wait < 30
