@@ -124,7 +124,8 @@ class Processes:
                 self._idle.append(child)
                 return
         child.hang_up()
-        child.wait()
+        # Its end takes a moment that the outcome of its job may not have.
+        threading.Thread(target=child.wait, name="tenure-reaper", daemon=True).start()
 
 
 class _Attempt:

@@ -353,6 +353,30 @@ def test_a_child_does_not_survive_its_parent(sqlite_app: Tenure, tmp_path: Path)
         eventually(lambda: has_ended(child), "the child ended")
 
 
+def test_a_child_ends_with_its_lifeline_where_the_system_tells_it_nothing() -> None:
+    """As on systems other than Linux: the end of a pipe that only the parent has."""
+    ear, lifeline = os.pipe()
+    code = (
+        "from types import SimpleNamespace; from tenure import process_main as child\n"
+        f"child.sys = SimpleNamespace(platform='other'); child._die_with({os.getpid()}, {ear})\n"
+        "print('waits', flush=True); import time; time.sleep(3600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], pass_fds=[ear], stdout=subprocess.PIPE, text=True
+    ) as process:
+        os.close(ear)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "waits\n"
+            assert process.poll() is None
+
+            os.close(lifeline)
+
+            assert process.wait(PATIENCE) == 1
+        finally:
+            process.kill()
+
+
 def test_a_script_that_would_start_children_in_its_children_is_told_so(
     sqlite_app: Tenure, tmp_path: Path
 ) -> None:

@@ -22,8 +22,8 @@ from tests.runner.process_tasks import notes
 from tests.runner.waiting import PATIENCE, comes, ends, eventually
 
 SECOND = timedelta(seconds=1)
-LONG = timedelta(seconds=4)
-"""Leaves most of a second to record that it is over, on a machine that has other things to do."""
+LONG = timedelta(seconds=3)
+"""Leaves half a second to record that it is over, on a machine that has other things to do."""
 
 NONE = timedelta(0)
 
