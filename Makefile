@@ -8,7 +8,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test check mutants freeze lock clean
+.PHONY: help demo demo-postgres test soak check mutants freeze lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
 
 test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest
 	@$(BIN)/python -m pytest $(ARGS)
+
+soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 check: $(VENV)/.dev ## Lint, type-check, prove that no frozen SQL was touched, try the wheel
 	@$(BIN)/ruff check .
