@@ -15,19 +15,15 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tenure import limits
-from tenure.codec import JsonText, dumps
-from tenure.ending import not_storable
-from tenure.errors import LeaseLost, ServerUnavailable, TimedOut
+from tenure.codec import JsonText
+from tenure.errors import LeaseLost, TimedOut
 from tenure.job import Job
 from tenure.mirror import Mirror, MirroredStanding
-from tenure.owner import LinkedOwner
+from tenure.process_job import ChildWorker
 from tenure.process_wire import Answer, Call, Done, Load, Loaded, Logged, Work, loading, tasks_of
 from tenure.standing import Standing
 from tenure.tasks import Tasks
-from tenure.transactions import Transactions
-from tenure.values import Json, Outcome, Settled, Verb
-from tenure.worker import Handler, Worker, is_async
+from tenure.worker import Handler, is_async
 
 SHIELDED_AGAIN = 0.01
 """Seconds after which an interruption that came amid a message comes again."""
@@ -73,7 +69,7 @@ class Child:
                 work.lease, granted=work.granted, lease_for=work.lease_for, mirror=self._mirror
             )
             self._working = standing
-            outcome = _storable(_executed(worker, standing), standing)
+            outcome = worker.outcome(standing)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
                     stream.flush()
@@ -135,7 +131,7 @@ class Child:
         finally:
             self._shielded -= 1
 
-    def _loaded(self, load: Load) -> Worker | None:
+    def _loaded(self, load: Load) -> ChildWorker | None:
         try:
             with loading():
                 tasks, transactions = tasks_of(load)
@@ -149,38 +145,7 @@ class Child:
         for task in tasks:
             known.add(task)
         self.send(Loaded())
-        return ChildWorker(self, known, transactions)
-
-
-class ChildWorker(Worker):
-    """A worker whose jobs ask the parent for what the parent has."""
-
-    def __init__(self, child: Child, tasks: Tasks, transactions: Transactions | None) -> None:
-        handlers = {task.kind: child.guarded(task.handler) for task in tasks.known()}
-        super().__init__(_NO_OWNER, handlers, transactions=transactions, retryable=tasks.retryable)
-        self._child = child
-
-    def job(self, standing: Standing) -> Job:
-        return ChildJob(self._child, standing, self._transactions)
-
-
-class ChildJob(Job):
-    """A job in a child process: the parent writes what it has to say."""
-
-    def __init__(self, child: Child, standing: Standing, transactions: Transactions | None) -> None:
-        super().__init__(_NO_OWNER, standing, transactions)
-        self._child = child
-
-    def progress(self, value: Json) -> bool:
-        self.check()
-        text = _json(value, "progress", limits.PROGRESS_BYTES)
-        return bool(self._child.call(self._standing, "progress", text))
-
-    def seal(self, result: Json = None) -> None:
-        self._refuse_in_doubt()
-        text = _json(result, "result", limits.RESULT_BYTES)
-        self._child.call(self._standing, "seal", text)
-        self._standing.sealed = True
+        return ChildWorker(known, transactions, call=self.call, guarded=self.guarded)
 
 
 class _ToParent(logging.handlers.QueueHandler):
@@ -192,35 +157,6 @@ class _ToParent(logging.handlers.QueueHandler):
 
     def enqueue(self, record: logging.LogRecord) -> None:
         self._child.send(Logged(record))
-
-
-def _executed(worker: Worker, standing: Standing) -> Outcome | None:
-    try:
-        return worker.execute(standing)
-    except KeyboardInterrupt as error:  # the handler's own: nobody at a keyboard reaches a child
-        return worker.after_error(error, standing)
-
-
-def _json(value: Json, what: str, most: int) -> JsonText | None:
-    return None if value is None else JsonText(dumps(value, what, most))
-
-
-def _elsewhere(_: object) -> Settled:
-    raise ServerUnavailable("only the parent of this process writes")
-
-
-_NO_OWNER = LinkedOwner(_elsewhere)
-
-
-def _storable(outcome: Outcome | None, standing: Standing) -> Outcome | None:
-    """The outcome with its result as JSON text, so that any value can cross."""
-    if outcome is None or outcome.verb is not Verb.COMPLETE or outcome.result is None:
-        return outcome
-    try:
-        text = _json(outcome.result, "result", limits.RESULT_BYTES)
-    except Exception as error:  # of any kind: the value may be the handler's own
-        return not_storable(standing.lease, "result", error)
-    return Outcome(job_id=outcome.job_id, token=outcome.token, verb=Verb.COMPLETE, result=text)
 
 
 def _die_with(parent: int, lifeline_fd: int) -> None:
