@@ -135,6 +135,16 @@ def test_what_is_null_in_a_batch_stands_for_the_default(session: Session) -> Non
     assert one(connection, "claim_job", lease.job_id, "ada").attempt == 2
 
 
+def test_an_error_beside_another_verb_means_nothing(session: Session) -> None:
+    connection = session()
+    lease = leased(connection)
+    [settled] = call(
+        connection, "settle", "ada", [lease.job_id], [lease.token], ["release"],
+        errors=[Jsonb({"retryable": False, "cancel": True})],
+    )  # fmt: skip
+    assert (settled.verdict, settled.status) == ("ok", "queued")
+
+
 def test_a_time_and_a_delay_contradict_each_other(session: Session) -> None:
     connection = session()
     for bad, message in (
