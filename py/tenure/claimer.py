@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -55,6 +56,7 @@ class Claimer:
         self._solo_since = time.monotonic()
         self._lock = threading.Lock()
         self._worker_id = new_worker_id()
+        self._process = os.getpid()
         self._used = False
         self._retired: dict[str, float] = {}
         self._closed = False
@@ -134,7 +136,10 @@ class Claimer:
     def _named(self, plane: Plane) -> None:
         plane.answer_within(self._patience)
         with self._lock:
-            if self._used:
+            if self._process != os.getpid():
+                # Made before a fork: every child of it would claim under the same name.
+                self._process, self._worker_id = os.getpid(), new_worker_id()
+            elif self._used:
                 self._retired[self._worker_id] = time.monotonic() + self._lease_for.total_seconds()
                 self._worker_id = new_worker_id()
             self._used = True
@@ -148,6 +153,9 @@ class Claimer:
         may_solo = not solo and all(group.idle for group in groups)
         if solo or may_solo:
             self._solo_since = time.monotonic()
+        if solo:
+            # What is claimed out of a batch beside a suspect costs nothing if that kills us.
+            most = max(most, 2)
 
         def claim(plane: Plane) -> list[JobLease]:
             nonlocal sent

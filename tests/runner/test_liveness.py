@@ -308,3 +308,27 @@ def test_a_forked_child_of_a_handler_disturbs_neither_the_lease_nor_the_connecti
     assert record is not None
     assert (record.result, record.attempt) == (7, 1)
     assert caplog.text == ""
+
+
+def test_a_runner_made_before_a_fork_claims_under_a_name_of_each_childs_own(
+    sqlite_app: Tenure,
+) -> None:
+    """As under servers that load the application once, then fork."""
+    runner = sqlite_app.worker()
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        runner.run_until_idle()
+        os.write(writer, runner.worker_id.encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as said:
+        name_of_child = said.read()
+
+    runner.run_until_idle()
+
+    assert f":{child}:" in name_of_child
+    assert f":{os.getpid()}:" in runner.worker_id
