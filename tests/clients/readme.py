@@ -11,7 +11,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 def section(title: str) -> str:
     """What stands under a heading, up to the next one of its level."""
     text = README.read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     assert found, f"README.md has no section {title!r}"
     return found.group(1)
 
