@@ -32,7 +32,7 @@ class CheckedJob:
     meta: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every job
 class CheckedOutcome:
     """An `Outcome` that may be stored: `result` is a JSON text, the failure's texts are cut."""
 
