@@ -19,6 +19,9 @@ _ROUNDING = 0.001
 MOST_NOTICE = 2.0
 """Seconds before the end of a timeout at which the handler is told; at most a fifth of it."""
 
+MOST_GIVEN_UP = 10_000
+"""Lost leases that are remembered; each is swept soon after its loss."""
+
 
 class Standing:
     """One lease as this process may believe in it.
@@ -193,6 +196,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._standings: dict[Key, Standing] = {}
+        self._given_up: dict[Key, None] = {}
         self._solo = 0
         self._changed = threading.Condition()
         self.added: Callable[[Sequence[Standing]], None] | None = None
@@ -218,6 +222,8 @@ class Ledger:
             for standing in standings:
                 if self._standings.pop(standing.key, None) is not None:
                     self._solo -= standing.lease.solo
+                    if standing.started and standing.lost is not None:
+                        self._give_up(standing.key)
             if not self._standings:
                 self._changed.notify_all()
             no_solo = self._solo < before and self._solo == 0
@@ -230,14 +236,23 @@ class Ledger:
             return list(self._standings.values())
 
     def knows(self, key: Key) -> bool:
+        """Whether the lease is here, or was given up as lost after its handler had been entered.
+
+        The database may still have such a lease under this name, until it is swept.
+        """
         with self._changed:
-            return key in self._standings
+            return key in self._standings or key in self._given_up
 
     def request_cancel(self, job_id: int) -> None:
         """Tell whoever runs the job in this process, if anybody does."""
         for standing in self.all():
             if standing.lease.job_id == job_id:
                 standing.request_cancel()
+
+    def _give_up(self, key: Key) -> None:
+        self._given_up[key] = None
+        if len(self._given_up) > MOST_GIVEN_UP:
+            del self._given_up[next(iter(self._given_up))]
 
     @property
     def has_solo(self) -> bool:
