@@ -101,6 +101,7 @@ def test_a_terminated_listener_listens_again_and_wakes_the_runner(
     app: Tenure, start: Start, watcher: psycopg.Connection[Any]
 ) -> None:
     """O14."""
+
     @app.task
     def work(job: Job) -> None: ...
 
