@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--backend", choices=("postgres", "sqlite"), default="postgres")
     parser.add_argument("--seconds", type=float, default=180, help="of faults")
     parser.add_argument("--jobs", type=int, default=20_000)
-    parser.add_argument("--drain", type=float, default=180, help="seconds, after the faults")
+    parser.add_argument("--drain", type=float, default=300, help="seconds, after the faults")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     given = parser.parse_args()
     os.nice(5)

@@ -27,6 +27,13 @@ def figures(history: History, lives: Lives, done: Mapping[str, int]) -> dict[str
         "batches not answered": sum(batch.job_ids is None for batch in history.batches),
         "operator's calls not answered": sum(act.verdict is None for act in history.acts),
         "cancellations accepted": accepted["cancel"],
+        "  while running": sum(
+            taken.before is not None
+            and taken.after.cancel_requested
+            and not taken.before.cancel_requested
+            for life in lives.values()
+            for taken in life
+        ),
         "retries accepted": accepted["retry"],
         "leases lapsed": sum(steps[step] for step in sweeps),
         "  recovered": steps[Step.SWEPT] + steps[Step.REFUNDED],
@@ -35,6 +42,6 @@ def figures(history: History, lives: Lives, done: Mapping[str, int]) -> dict[str
         "  healed": steps[Step.HEALED],
         "  timed out": lapses["timed out"],
         "given back unstarted": steps[Step.GIVEN_BACK],
-        "stale leases refused or given up": history.lost,
+        "leases lost by runners": history.lost,
         "effects in job.transaction()": len(history.effects),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 
-from tenure import Tenure
+from tenure import JobStatus, Tenure
 from tests.chaos.history import Act
 from tests.chaos.producer import Producer
 
@@ -29,7 +29,8 @@ class Operator:
     def stop(self) -> bool:
         """Begin no further call; False when the one under way does not end."""
         self._stopping.set()
-        self._thread.join(15)
+        if self._thread.is_alive():
+            self._thread.join(15)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
@@ -45,12 +46,21 @@ class Operator:
                 self._act("retry", job_id)
 
     def _any_job(self) -> int | None:
-        """Mostly one that is young, because the old ones have ended."""
+        """Mostly one that runs or is young, because the old ones have ended."""
+        if self._random.random() < 0.4:
+            return self._running_job()
         answered = [b for b in self._producer.batches[-40:] if b.job_ids]
         if not answered:
             return None
         recent = answered[-6:] if self._random.random() < 0.7 else answered
         return self._random.choice(self._random.choice(recent).job_ids or ())
+
+    def _running_job(self) -> int | None:
+        try:
+            running = self._app.store.records().jobs(status=JobStatus.RUNNING)
+        except Exception:  # the server is away, or the file is held
+            return None
+        return self._random.choice(running).job_id if running else None
 
     def _act(self, verb: str, job_id: int) -> str | None:
         verdict: str | None

@@ -24,7 +24,7 @@ WEIGHTS = {
     "hopeless": 2,
     "undone": 1,
     "overdue": 0.4,
-    "crash": 0.4,
+    "crash": 0.1,
 }
 BATCH = 60
 
@@ -78,9 +78,9 @@ class Producer:
         payload: dict[str, Any] = {"batch": number}
         given: dict[str, Any] = {"priority": self._random.choice((3, 5, 5, 5, 7))}
         if kind in ("nap", "anap"):
-            payload["seconds"] = (
-                2.0 if self._random.random() < 0.06 else self._random.uniform(0, 0.1)
-            )
+            long = self._random.random() < 0.06
+            payload["seconds"] = 2.0 if long else self._random.uniform(0, 0.1)
+            payload["asks"] = self._random.random() < 0.5
         elif kind == "sealed":
             payload["seconds"] = self._random.choice((0.0, 0.05, 0.2))
         elif kind == "flaky":

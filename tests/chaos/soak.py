@@ -19,6 +19,7 @@ from tests.chaos.handlers import app_of
 from tests.chaos.history import History
 from tests.chaos.operator import Operator
 from tests.chaos.producer import Producer
+from tests.chaos.rogue import Rogue
 from tests.chaos.stage import PostgresStage, SqliteStage, Stage
 
 Backend = Literal["postgres", "sqlite"]
@@ -67,18 +68,25 @@ def soak(plan: Plan, folder: Path, say: Callable[[str], None] = lambda line: Non
         stack.callback(producer.stopping.set)
         operator = Operator(app, producer, per_second=plan.acts_per_second, seed=plan.seed + 1)
         stack.callback(operator.stop)
+        rogue = Rogue(app, folder, per_second=plan.acts_per_second, seed=plan.seed + 4)
+        stack.callback(rogue.stop)
         fleet = Fleet(stage.target, folder, size=plan.runners, seed=plan.seed + 2)
         stack.callback(fleet.close)
         fleet.tend()
         producer.start()
         operator.start()
+        rogue.start()
         done = _faults(plan, stage, fleet, say)
-        complaints = _wind_up(plan, stage, folder, fleet, producer, operator, say)
+        fleet.go_on()
+        if not all([operator.stop(), rogue.stop()]):
+            fleet.complaints.append("a last call of the operator or the rogue did not end")
+        done["stale calls refused"] = rogue.refused
+        complaints = _wind_up(plan, stage, folder, fleet, producer, say)
         history = _read(stage, folder, producer, operator)
     lives, violations = check(history)
     return Report(
         figures=figures(history, lives, {**fleet.counts, **done}),
-        violations=[*complaints, *fleet.complaints, *map(str, violations)],
+        violations=[*complaints, *fleet.complaints, *rogue.complaints, *map(str, violations)],
     )
 
 
@@ -115,14 +123,10 @@ def _wind_up(
     folder: Path,
     fleet: Fleet,
     producer: Producer,
-    operator: Operator,
     say: Callable[[str], None],
 ) -> list[str]:
     """Do no more harm, and wait until every job has ended; complaints."""
     complaints = []
-    fleet.go_on()
-    if not operator.stop():
-        complaints.append("the operator's last call did not end")
     began = time.monotonic()
     next_word = began + 10
     while True:
