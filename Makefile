@@ -5,6 +5,8 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
+# Of the tests many wait, for a lease to lapse or a process to end.
+JOBS   ?= 3
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -20,7 +22,7 @@ demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
 	@$(BIN)/python -m tenure.demo --embedded
 
 test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)

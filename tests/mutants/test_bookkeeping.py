@@ -31,7 +31,7 @@ def test_each_predicate_is_a_mutant_or_is_named_as_an_equivalent(
     keys = Counter(mutant.key for mutant in predicates)
     assert [key for key, count in keys.items() if count > 1] == []
     assert sorted(EQUIVALENTS.keys() - keys) == []
-    assert len(keys - Counter(EQUIVALENTS)) + len(EQUIVALENTS) == len(predicates)
+    assert len(keys - Counter([*EQUIVALENTS])) + len(EQUIVALENTS) == len(predicates)
     assert [key for key, reason in EQUIVALENTS.items() if not reason.strip()] == []
 
 
