@@ -22,7 +22,7 @@ demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
 	@$(BIN)/python -m tenure.demo --embedded
 
 test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -23,7 +23,7 @@ from tests.postgres.races import (
 )
 from tests.tools import databases
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("plans")]
+pytestmark = pytest.mark.timeout(240)
 
 Run: TypeAlias = Callable[[Connection, Any], object]
 

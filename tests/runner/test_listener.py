@@ -264,6 +264,7 @@ def test_a_pooler_that_pools_transactions_is_found_out_and_polled_through(
     with psycopg.connect(fresh_dsn) as connection:
         keys = connection.execute(
             "select count(*) from pg_locks where locktype = 'advisory'"
+            " and database = (select oid from pg_database where datname = current_database())"
         ).fetchone()
     assert keys == (0,)
 

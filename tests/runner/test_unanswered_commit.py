@@ -179,7 +179,10 @@ def test_a_session_that_was_terminated_in_its_commit_fails_the_attempt(
 
     handle = app.enqueue(bill)
     start(app)
-    held_up = "select pid from pg_stat_activity where query = 'COMMIT' and wait_event = 'advisory'"
+    held_up = (
+        "select pid from pg_stat_activity where datname = current_database()"
+        " and query = 'COMMIT' and wait_event = 'advisory'"
+    )
     eventually(lambda: looking.execute(held_up).fetchall(), "the commit is held up")
     looking.execute(f"select pg_terminate_backend(pid, 5000) from ({held_up}) as held_up")
     looking.execute("select pg_advisory_unlock(99)")
