@@ -69,7 +69,10 @@ class Hunt:
                 else:
                     self.killers.note(mutant, found.failed[0])
                     suspected.append(mutant)
-                    self.say(f"  {found.seconds:.0f} s  {mutant.key}  noticed, to be confirmed")
+                    self.say(
+                        f"  {found.seconds:.0f} s  {mutant.key}  noticed by {found.failed[0]},"
+                        " to be confirmed"
+                    )
             left = []
             for mutant, found in self.pool.findings(map(self._quick, suspected), longest=QUICK):
                 if found.failed:

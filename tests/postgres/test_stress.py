@@ -19,7 +19,7 @@ from tests.postgres.races import Connection, call, enqueued, one, owner, started
 Session = Callable[[], Connection]
 
 SECONDS = 4.0
-PATIENCE = 8.0
+PATIENCE = 18.0
 """Seconds after which a job that nobody took is called lost."""
 
 LINGERING_CLOCK = """
