@@ -69,7 +69,10 @@ def run(command: click.Command, arguments: Sequence[str] | None, name: str) -> i
         code = command.main(arguments, prog_name=name, standalone_mode=False)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else name
-        return _refused(f"{error.format_message()} (see: {where} --help)", error.exit_code)
+        said = error.format_message()
+        if isinstance(error, click.NoSuchOption) and where == name:
+            said = f"{error.option_name} goes after the command, or is no option"
+        return _refused(f"{said} (see: {where} --help)", error.exit_code)
     except click.ClickException as error:
         return _refused(error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):

@@ -157,3 +157,9 @@ def test_python_m_tenure_is_the_same_command(file: Path) -> None:
     assert ran.returncode == 1
     assert ran.stderr.startswith("tenure: job 7 is unknown")
     assert ran.stderr.count("\n") == 1
+
+
+def test_an_option_before_the_command_is_told_its_place(bare_tenure: Tenure) -> None:
+    ran = bare_tenure("--dsn", "jobs.db", "jobs")
+    assert ran.code == 2
+    assert "--dsn goes after the command" in ran.complaint
