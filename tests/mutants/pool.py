@@ -67,6 +67,7 @@ def _started(trial: Trial, template: str) -> tuple[Connection, BaseProcess]:
 
 
 def _child(trial: Trial, template: str, sender: Connection) -> None:
+    os.setsid()  # a signal to the group of a trial is no affair of the others
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
