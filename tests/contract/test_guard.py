@@ -105,6 +105,19 @@ def test_the_wrong_worker_cannot_guard_with_the_right_token(backend: Backend, sc
     assert backend.written() == []
 
 
+@pytest.mark.parametrize("stale", [{"token": 99}, {"worker_id": "bob"}, {"job_id": 2**40}])
+def test_a_stale_guard_is_lost_even_while_a_cancellation_stands(
+    backend: Backend, scene: Scene, stale: dict[str, Any]
+) -> None:
+    lease = scene.lease()
+    scene.cancel(lease)
+
+    with pytest.raises(LeaseLost):
+        write_under_guard(backend, replace(lease, **stale), "stale")
+
+    assert backend.written() == []
+
+
 def test_a_guard_is_refused_once_a_cancellation_stands_unless_told_otherwise(
     backend: Backend, scene: Scene
 ) -> None:
