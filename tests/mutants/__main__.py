@@ -35,6 +35,7 @@ console = Console(width=160, highlight=False, markup=False)
 @click.option("--list", "list_only", is_flag=True, help="Print the mutants, run nothing.")
 @click.option("--jobs", type=int, default=os.cpu_count() or 2, help="Trials side by side.")
 @click.option("--all-tests", is_flag=True, help="Run all tests against the equivalents too.")
+@click.option("--tests", multiple=True, help="Where to look for a test that notices.")
 @click.option("--slow", is_flag=True, help="Try the slow tests on what no other notices.")
 def main(
     only: tuple[str, ...],
@@ -43,6 +44,7 @@ def main(
     list_only: bool,
     jobs: int,
     all_tests: bool,
+    tests: tuple[str, ...],
     slow: bool,
 ) -> None:
     everything = [*predicates(), *variants()]
@@ -63,7 +65,7 @@ def main(
     results, wrong = [], []
     import_tests({folder for folders in TESTS.values() for folder in folders})
     with _template() as template:
-        hunt = Hunt(Pool(template, jobs), killers, _print, slow=slow)
+        hunt = Hunt(Pool(template, jobs), killers, _print, tests=tests, slow=slow)
         try:
             for result in hunt.results(m for m in chosen if m.key not in EQUIVALENTS):
                 results.append(result)

@@ -40,6 +40,8 @@ class Hunt:
     pool: Pool
     killers: Killers
     say: Callable[[str], None]
+    tests: tuple[str, ...] = ()
+    """Where to look; empty: everywhere."""
     slow: bool = False
     """Whether slow tests are tried as well."""
     broken: set[str] = field(default_factory=set)
@@ -59,7 +61,7 @@ class Hunt:
             else:
                 left.append(mutant)
         while left:
-            self._try_unchanged({m: m.tests or TESTS[m.kind] for m in left})
+            self._try_unchanged({m: self._where(m) for m in left})
             suspected = []
             for mutant, found in self.pool.findings(map(self._thorough, left), longest=THOROUGH):
                 if not found.failed:
@@ -128,7 +130,10 @@ class Hunt:
         return mutant, self._trial(mutant, (self.killers[mutant] or "",))
 
     def _thorough(self, mutant: Mutant) -> tuple[Mutant, Trial]:
-        return mutant, self._trial(mutant, mutant.tests or TESTS[mutant.kind])
+        return mutant, self._trial(mutant, self._where(mutant))
+
+    def _where(self, mutant: Mutant) -> tuple[str, ...]:
+        return mutant.tests or self.tests or TESTS[mutant.kind]
 
     def _trial(self, mutant: Mutant, tests: tuple[str, ...]) -> Trial:
         return Trial(
