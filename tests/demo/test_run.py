@@ -69,6 +69,8 @@ def test_an_interrupted_demo_leaves_no_process_and_no_file(
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+        # A shell that runs the tests in the background has them ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
         queue = process.stdout.readline().split()[-1]
