@@ -364,6 +364,19 @@ def test_one_solo_job_per_claim_counts_over_all_queues_and_priorities(
     assert taken == [suspects[1], suspects[0], suspects[2]]
 
 
+@pytest.mark.parametrize("max_jobs", [1, 2])
+def test_a_solo_job_of_a_later_queue_is_not_given_beyond_the_number_asked_for(
+    control_plane: ControlPlane, clock: Clock, max_jobs: int
+) -> None:
+    scene, other = Scene(control_plane, clock), Scene(control_plane, clock)
+    made_solo(other)
+    wanted = [scene.enqueue() for _ in range(max_jobs)]
+
+    given = control_plane.claim([scene.queue, other.queue], "ada", max_jobs=max_jobs)
+
+    assert ids(given) == wanted
+
+
 def test_a_worker_that_has_a_solo_job_is_given_no_other(
     control_plane: ControlPlane, clock: Clock
 ) -> None:
