@@ -12,17 +12,13 @@ create or replace function check_json(
   returns void
   language plpgsql
   volatile
+  strict
   security definer
   set search_path from current
 as $$
 declare
-  v_bytes integer;
+  v_bytes integer := octet_length(p_value::text);
 begin
-  if p_value is null then
-    return;
-  end if;
-
-  v_bytes := octet_length(p_value::text);
   if v_bytes > p_max_bytes then
     perform refuse(
       format('%s is %s bytes long', p_what, v_bytes),

@@ -1,6 +1,6 @@
 -- cut_text(text, max_bytes) -> text (internal)
 --
--- The text, or as many whole characters of it as fit with a marker into max_bytes.
+-- The text, or as many whole characters of it as fit with a marker into max_bytes; null for null.
 create or replace function cut_text(
   p_text      text,
   p_max_bytes integer
@@ -8,6 +8,7 @@ create or replace function cut_text(
   returns text
   language plpgsql
   volatile
+  strict
   security definer
   set search_path from current
 as $$
@@ -15,7 +16,7 @@ declare
   v_bytes bytea;
   v_keep  integer := p_max_bytes - octet_length('…');
 begin
-  if p_text is null or octet_length(p_text) <= p_max_bytes then
+  if octet_length(p_text) <= p_max_bytes then
     return p_text;
   end if;
 
