@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.postgres.ear import Ear
 from tests.postgres.floors import STEP, WRITERS, claimed, hold, press
 from tests.postgres.races import (
     LONGEST_WAIT,
@@ -20,7 +21,7 @@ from tests.postgres.races import (
     one,
     started,
 )
-from tests.postgres.test_wakeups import Ear, key, sleeps
+from tests.postgres.test_wakeups import key, sleeps
 
 Session = Callable[[], Connection]
 

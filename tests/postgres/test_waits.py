@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from tests.postgres.ear import Ear
 from tests.postgres.races import (
     MINUTE,
     SECOND,
@@ -23,7 +24,7 @@ from tests.postgres.races import (
     started,
 )
 from tests.postgres.test_sleep_gaps import _KEYS_AT_THE_GATE
-from tests.postgres.test_wakeups import Ear, advisory_locks
+from tests.postgres.test_wakeups import advisory_locks
 
 Session = Callable[[], Connection]
 
