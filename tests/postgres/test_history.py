@@ -223,6 +223,17 @@ def test_at_most_ten_thousand_rows_are_moved_and_more_of_them_stay(connection: C
     assert place(connection, completed(connection).job_id) == "job_history_default"
 
 
+@pytest.mark.parametrize("other", [-1 * DAY, 30 * DAY], ids=["earlier", "later"])
+def test_rows_of_another_day_do_not_keep_a_day_from_its_partition(
+    connection: Connection, other: timedelta
+) -> None:
+    fill(connection, NOON + other, 10_001)
+
+    assert f"made {partition_name(NOON)}" in maintain(connection)
+
+    assert count(connection, "job_history_default") == 10_001
+
+
 def test_a_partition_is_not_attached_beside_a_reader_and_is_at_the_next_call(
     connection: Connection, reader: Connection
 ) -> None:
