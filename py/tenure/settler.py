@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TypeAlias
 
-from tenure import limits
 from tenure.backoff import pauses
-from tenure.codec import JsonText, dumps
 from tenure.ending import NOT_STORABLE, follow_up, not_storable
+from tenure.endings import MOST, Ending, batches
 from tenure.link import BROKEN
 from tenure.standing import Ledger, Standing
 from tenure.values import Outcome, Settled, Verb, Verdict
@@ -28,38 +27,12 @@ ENOUGH = 100
 LINGER = 0.004
 """Seconds that fewer wait for company, while more is to be expected."""
 
-MOST = 500
-"""Outcomes in one statement."""
-
-MOST_BYTES = 4 * 1024 * 1024
-"""About as much as one statement carries; one outcome alone may be larger."""
-
 Settle: TypeAlias = Callable[[str, Sequence[Outcome]], list[Settled]]
 """settle(worker_id, outcomes), over a connection that nothing else uses."""
 
 Told: TypeAlias = Callable[[Standing, Outcome, Settled | None], None]
 """told(standing, outcome, answer), once a lease has ended; no answer: it was lost first. Must
 not wait."""
-
-
-class _Ending:
-    """One lease on its way to its end."""
-
-    __slots__ = ("alone", "broken", "done", "lost", "outcome", "size", "standing", "tries", "waits")
-
-    def __init__(self, standing: Standing, outcome: Outcome) -> None:
-        self.standing = standing
-        self.outcome = outcome
-        self.size = 0
-        self.tries = 0
-        self.waits: Iterator[float] | None = None
-        self.alone = False
-        """It may be what the statement failed for."""
-        self.broken = False
-        """A try failed that may have been written all the same."""
-        self.lost = False
-        """The one try after the loss of the lease was made."""
-        self.done = False
 
 
 class Settler:
@@ -81,7 +54,7 @@ class Settler:
         self._ledger = ledger
         self._told = told
         self._new: deque[tuple[Standing, Outcome]] = deque()
-        self._later: list[tuple[float, int, _Ending]] = []
+        self._later: list[tuple[float, int, Ending]] = []
         self._order = count()
         self._in_hand = 0
         self._ring_at = 1
@@ -152,21 +125,21 @@ class Settler:
         ):
             self._bell.wait(LINGER)
 
-    def _taken(self) -> list[_Ending]:
+    def _taken(self) -> list[Ending]:
         endings = []
         while self._later and (self._stopping or self._later[0][0] <= time.monotonic()):
             endings.append(heapq.heappop(self._later)[2])
         while self._new and len(endings) < MOST:
             self._in_hand += 1
-            endings.append(_Ending(*self._new.popleft()))
+            endings.append(Ending(*self._new.popleft()))
         return endings
 
-    def _write(self, endings: list[_Ending]) -> None:
+    def _write(self, endings: list[Ending]) -> None:
         """Write these, and what follows from the answers to them."""
         while endings:
-            following: list[_Ending] = []
+            following: list[Ending] = []
             unreachable = False
-            for batch in _batches(self._measured(endings)):
+            for batch in batches(self._measured(endings)):
                 if unreachable:
                     self._postpone(batch)
                     continue
@@ -182,10 +155,10 @@ class Settler:
                     self._postpone(batch, error)
             endings = following
 
-    def _measured(self, endings: Iterable[_Ending]) -> Iterator[_Ending]:
+    def _measured(self, endings: Iterable[Ending]) -> Iterator[Ending]:
         """Those that are still to be written, with the size that they add to a statement."""
         for ending in endings:
-            standing, outcome = ending.standing, ending.outcome
+            standing = ending.standing
             if ending.done:
                 continue
             if standing.lost is not None:
@@ -194,30 +167,10 @@ class Settler:
                     self._done([ending], None)
                     continue
                 ending.lost = True
-            if outcome.failure is not None:
-                ending.size = len(outcome.failure.traceback or "") + len(outcome.failure.message)
-            elif isinstance(outcome.result, JsonText):
-                ending.size = len(outcome.result)
-            elif outcome.result is not None:
-                self._encode(ending)
+            ending.measure()
             yield ending
 
-    def _encode(self, ending: _Ending) -> None:
-        outcome = ending.outcome
-        try:
-            text = dumps(outcome.result, "result", limits.RESULT_BYTES)
-        except Exception as error:  # of any kind: the value may be the handler's own
-            ending.outcome = not_storable(ending.standing.lease, "result", error)
-        else:
-            ending.size = len(text)
-            ending.outcome = Outcome(
-                job_id=outcome.job_id,
-                token=outcome.token,
-                verb=Verb.COMPLETE,
-                result=JsonText(text),
-            )
-
-    def _write_batch(self, batch: list[_Ending], following: list[_Ending]) -> None:
+    def _write_batch(self, batch: list[Ending], following: list[Ending]) -> None:
         sent = time.monotonic()
         worker_id = batch[0].standing.lease.worker_id
         try:
@@ -261,7 +214,7 @@ class Settler:
             self._tell(ending, answer)
         self._drop(done)
 
-    def _refuse(self, ending: _Ending, error: Exception, following: list[_Ending]) -> None:
+    def _refuse(self, ending: Ending, error: Exception, following: list[Ending]) -> None:
         """The outcome can never be written: the job fails instead; never a second time."""
         if ending.standing.outcome is not ending.outcome and ending.outcome.verb is Verb.FAIL:
             logger.error(
@@ -276,7 +229,7 @@ class Settler:
         ending.outcome = not_storable(ending.standing.lease, what, error)
         following.append(ending)
 
-    def _postpone(self, endings: Sequence[_Ending], error: Exception | None = None) -> None:
+    def _postpone(self, endings: Sequence[Ending], error: Exception | None = None) -> None:
         """Write these later, each after a pause that grows with its tries."""
         if error is not None:
             logger.warning("%d outcomes could not be written: %s", len(endings), error)
@@ -288,12 +241,12 @@ class Settler:
             due = min(due, max(ending.standing.good_until, time.monotonic() + 0.05))
             heapq.heappush(self._later, (due, next(self._order), ending))
 
-    def _done(self, endings: Sequence[_Ending], answer: Settled | None) -> None:
+    def _done(self, endings: Sequence[Ending], answer: Settled | None) -> None:
         for ending in endings:
             self._tell(ending, answer)
         self._drop(endings)
 
-    def _tell(self, ending: _Ending, answer: Settled | None) -> None:
+    def _tell(self, ending: Ending, answer: Settled | None) -> None:
         if self._told is None:
             return
         try:
@@ -305,33 +258,8 @@ class Settler:
                 extra=about(ending.standing.lease),
             )
 
-    def _drop(self, endings: Sequence[_Ending]) -> None:
+    def _drop(self, endings: Sequence[Ending]) -> None:
         for ending in endings:
             self._in_hand -= not ending.done
             ending.done = True
         self._ledger.drop(*[ending.standing for ending in endings])
-
-
-def _batches(endings: Iterable[_Ending]) -> Iterator[list[_Ending]]:
-    """Parts that one statement can carry: of one worker, no job twice, not too large.
-
-    What may be the reason why a statement failed goes alone.
-    """
-    open_: dict[str, tuple[list[_Ending], set[int]]] = {}
-    sizes: dict[str, int] = {}
-    for ending in endings:
-        if ending.alone:
-            yield [ending]
-            continue
-        worker_id, job_id = ending.standing.lease.worker_id, ending.outcome.job_id
-        batch, jobs = open_.setdefault(worker_id, ([], set()))
-        size = sizes.get(worker_id, 0) + ending.size
-        if batch and (job_id in jobs or len(batch) == MOST or size > MOST_BYTES):
-            yield batch
-            batch, jobs = open_[worker_id] = ([], set())
-            size = ending.size
-        batch.append(ending)
-        jobs.add(job_id)
-        sizes[worker_id] = size
-    for batch, _ in open_.values():
-        yield batch

@@ -14,7 +14,8 @@ import psycopg
 import pytest
 
 from tenure import JobStatus, Outcome, ServerUnavailable, Settled, Verdict
-from tenure.settler import ENOUGH, MOST_BYTES, Settler
+from tenure.endings import MOST_BYTES
+from tenure.settler import ENOUGH, Settler
 from tenure.standing import Ledger, Standing
 from tenure.values import Verb
 from tests.runner.fakes import Clock, lease
