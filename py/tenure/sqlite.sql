@@ -145,8 +145,9 @@ create table tenure_install (
 
 -- What people read: live and finished jobs under one column list.
 create view tenure_jobs as
-  select id, queue, kind, payload, priority, status, next_attempt_at, attempt, max_attempts, token,
-         worker_id, lease_expires_at, claimed_at, buffered, solo, cancel_requested, sealed_at,
+  select id, queue, kind, payload, priority, status,
+         iif(status = 'queued', next_attempt_at, null) as next_attempt_at, attempt, max_attempts,
+         token, worker_id, lease_expires_at, claimed_at, buffered, solo, cancel_requested, sealed_at,
          result, progress, timeout, meta, dedup_key, created_at, null as finished_at, last_error
     from tenure_job
    union all

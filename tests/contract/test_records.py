@@ -10,7 +10,7 @@ import pytest
 
 from tenure.control_plane import ControlPlane
 from tenure.errors import InvalidArgument
-from tenure.records import Records
+from tenure.records import JobRecord, Records
 from tenure.values import JobStatus, NewJob
 from tests.contract.backends import Backend, Clock
 from tests.contract.scenario import BROKEN_FOR_GOOD, MINUTE, SECOND, Scene
@@ -40,13 +40,24 @@ def a_job_in_every_shade(scene: Scene) -> dict[str, int]:
     return jobs
 
 
+def record_of(records: Records, job_id: int) -> JobRecord:
+    job = records.job(job_id)
+    assert job is not None
+    return job
+
+
 def test_every_job_has_its_shade_live_or_ended(scene: Scene, records: Records) -> None:
     jobs = a_job_in_every_shade(scene)
 
     for shade, job_id in jobs.items():
-        job = records.job(job_id)
-        assert job is not None
-        assert job.shade == shade
+        assert record_of(records, job_id).shade == shade
+
+
+def test_only_a_job_that_waits_is_due_at_some_time(scene: Scene, records: Records) -> None:
+    jobs = a_job_in_every_shade(scene)
+
+    due = {shade for shade, job_id in jobs.items() if record_of(records, job_id).next_attempt_at}
+    assert due == {"queued", "scheduled", "retrying"}
 
 
 def test_an_unknown_job_is_none_and_has_no_attempts(scene: Scene, records: Records) -> None:

@@ -1,0 +1,1 @@
+"""Random lives of jobs, asked of both databases side by side."""

@@ -1,0 +1,99 @@
+"""One of the databases that are asked the same, with its jobs numbered as they were enqueued."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tenure.errors import TenureError
+from tenure.records import AttemptRecord, JobRecord
+from tenure.sqlite_values import micros
+from tests.contract.backends import Backend, Pool, Postgres, Sqlite
+
+UNKNOWN = -1
+"""The number of a job that there never was."""
+UNKNOWN_ID = 10**12
+
+Execute = Callable[[str, int, Any], object]
+
+
+class Side:
+    """A backend; numbers stand for its ids, so that its answers compare with another's."""
+
+    def __init__(self, name: str, backend: Backend, execute: Execute) -> None:
+        self.name = name
+        self.backend = backend
+        self.plane = backend.control_plane
+        self.records = backend.records
+        self._execute = execute
+        self._ids: list[int] = []
+        self._numbers: dict[int, int] = {}
+
+    def id(self, number: int) -> int:
+        return UNKNOWN_ID if number == UNKNOWN else self._ids[number]
+
+    def number(self, job_id: int) -> int:
+        return UNKNOWN if job_id == UNKNOWN_ID else self._numbers[job_id]
+
+    def enrol(self, job_id: int) -> None:
+        """Give a job that was just enqueued the next number."""
+        if job_id not in self._numbers:
+            self._numbers[job_id] = len(self._ids)
+            self._ids.append(job_id)
+
+    def answer(self, call: Callable[[Side], Any]) -> Any:
+        """What the call returns or raises, with numbers for ids."""
+        try:
+            return self.plain(call(self))
+        except TenureError as error:
+            return type(error).__name__
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.plain(member) for member in value]
+        if dataclasses.is_dataclass(value) and hasattr(value, "job_id"):
+            assert not isinstance(value, type)
+            return dataclasses.replace(value, job_id=self.number(value.job_id))
+        return value
+
+    def jobs(self) -> dict[int, JobRecord]:
+        found = self.plain(self.records.jobs(limit=10_000))
+        return {job.job_id: job for job in reversed(found)}
+
+    def attempts(self, number: int) -> list[AttemptRecord]:
+        found: list[AttemptRecord] = self.plain(self.records.attempts(self.id(number)))
+        return found
+
+    def set_due(self, number: int, due: datetime) -> None:
+        self._execute("next_attempt_at", self.id(number), due)
+
+    def set_token(self, number: int, token: int) -> None:
+        self._execute("token", self.id(number), token)
+
+
+def postgres(pool: Pool, stack: ExitStack) -> Side:
+    """Over a database of its own, which is emptied."""
+    backend = Postgres(pool, stack)
+    own = stack.enter_context(pool.connection())
+    own.execute("update tenure.install set stragglers_sought_at = default, stragglers_cost = '0'")
+
+    def execute(column: str, job_id: int, value: Any) -> None:
+        own.execute(f"update tenure.job set {column} = %s where id = %s".encode(), (value, job_id))
+
+    return Side("PostgreSQL", backend, execute)
+
+
+def sqlite(path: Path, stack: ExitStack) -> Side:
+    backend = Sqlite(path, stack)
+    own = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
+
+    def execute(column: str, job_id: int, value: Any) -> None:
+        stored = micros(value) if isinstance(value, datetime) else value
+        own.execute(f"update tenure_job set {column} = ? where id = ?", (stored, job_id))
+
+    return Side("SQLite", backend, execute)
