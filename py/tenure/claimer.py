@@ -11,11 +11,12 @@ from datetime import timedelta
 
 from tenure.backing import Plane
 from tenure.identity import new_worker_id
+from tenure.ledger import Ledger
 from tenure.limits import MAX_LEASES
 from tenure.link import Link
 from tenure.sleeper import Found
 from tenure.slots import Slots
-from tenure.standing import Ledger, Standing
+from tenure.standing import Standing
 from tenure.values import JobLease, Outcome, Verb
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,9 @@ from datetime import timedelta
 
 from tenure.backoff import pauses
 from tenure.errors import InvalidArgument
+from tenure.ledger import Ledger
 from tenure.limits import MAX_LEASES
-from tenure.standing import Ledger, Standing
+from tenure.standing import Standing
 from tenure.values import LeaseRenewal, Renewal
 from tenure.writing import about
 

@@ -18,6 +18,7 @@ from tenure.handing_back import hand_back
 from tenure.heartbeat import Heartbeat, answer_within
 from tenure.hooks import Hooks, Telling
 from tenure.housekeeping import SWEEP_EVERY, SWEEP_LIMIT, Housekeeping
+from tenure.ledger import Ledger
 from tenure.limits import POLL_FLOOR
 from tenure.link import Link
 from tenure.loop import Loop
@@ -30,7 +31,7 @@ from tenure.settler import Settler
 from tenure.sleeper import Sleeper
 from tenure.slots import BUFFER, Place, Slots
 from tenure.sqlite_store import SqliteStore
-from tenure.standing import Ledger, Standing
+from tenure.standing import Standing
 from tenure.stop_signals import StopSignals
 from tenure.supervisor import Supervisor
 from tenure.tasks import Tasks

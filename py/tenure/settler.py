@@ -14,8 +14,9 @@ from typing import TypeAlias
 from tenure.backoff import pauses
 from tenure.ending import NOT_STORABLE, follow_up, not_storable
 from tenure.endings import MOST, Ending, batches
+from tenure.ledger import Ledger
 from tenure.link import BROKEN
-from tenure.standing import Ledger, Standing
+from tenure.standing import Standing
 from tenure.values import Outcome, Settled, Verb, Verdict
 from tenure.writing import about, log_dropped
 

@@ -10,7 +10,8 @@ import pytest
 
 from tenure import InvalidArgument, LeaseRenewal, Renewal, ServerUnavailable, Tenure
 from tenure.heartbeat import Heartbeat, answer_within
-from tenure.standing import Ledger, Standing
+from tenure.ledger import Ledger
+from tenure.standing import Standing
 from tests.runner.fakes import Clock, lease
 from tests.runner.waiting import eventually
 

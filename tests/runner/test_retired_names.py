@@ -9,8 +9,9 @@ import pytest
 from tenure import Tenure
 from tenure.backing import backing_of
 from tenure.claimer import Claimer
+from tenure.ledger import Ledger
 from tenure.slots import Slots
-from tenure.standing import Ledger, Standing
+from tenure.standing import Standing
 from tests.runner.waiting import status_of
 
 LEASE_FOR = timedelta(seconds=30)

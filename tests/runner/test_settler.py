@@ -15,8 +15,9 @@ import pytest
 
 from tenure import JobStatus, Outcome, ServerUnavailable, Settled, Verdict
 from tenure.endings import MOST_BYTES
+from tenure.ledger import Ledger
 from tenure.settler import ENOUGH, Settler
-from tenure.standing import Ledger, Standing
+from tenure.standing import Standing
 from tenure.values import Verb
 from tests.runner.fakes import Clock, lease
 from tests.runner.waiting import comes, eventually
