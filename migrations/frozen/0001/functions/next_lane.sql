@@ -1,9 +1,9 @@
 -- next_lane(queue, lane, floors) -> integer (internal)
 --
 -- The first lane after the given one that this session has met or that holds a queued job; null
--- when there is none. Lanes not met are probed together, one index descent for each gap between
--- lanes that were: lanes are implied, never listed, so that a first enqueue touches no shared
--- row.
+-- when there is none. Lanes not met are probed together, one index descent or two for each gap
+-- between lanes that were: lanes are implied, never listed, so that a first enqueue touches no
+-- shared row.
 create or replace function next_lane(
   p_queue  text,
   p_lane   integer,
@@ -27,18 +27,34 @@ begin
     v_met := v_met + 1;
   end loop;
 
-  if v_met > p_lane + 1 then
+  if p_lane / 2 < (v_met - 1) / 2 then
     select 2 * j.priority + j.solo::integer + 1
       into v_found
       from job as j
      where j.status = 'queued'
        and j.queue = p_queue
        and (j.priority, j.solo) >= ((p_lane / 2)::smallint, p_lane % 2 = 1)
-       and (j.priority, j.solo) < (((v_met - 1) / 2)::smallint, v_met % 2 = 0)
+       -- No row of two for the end: before PostgreSQL 18 a scan reads on beyond it, through the
+       -- whole lane that was met.
+       and j.priority < (v_met - 1) / 2
      order by j.priority, j.solo
      limit 1;
     if found then
       return v_found;
+    end if;
+  end if;
+
+  -- The lane before a solo lane is of the same priority.
+  if v_met % 2 = 0 and v_met > p_lane + 1 then
+    perform
+      from job as j
+     where j.status = 'queued'
+       and j.queue = p_queue
+       and j.priority = (v_met - 1) / 2
+       and j.solo = false
+     limit 1;
+    if found then
+      return v_met - 1;
     end if;
   end if;
 
