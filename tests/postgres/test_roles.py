@@ -117,8 +117,13 @@ def test_a_role_is_refused_every_function_it_was_not_given(
     refused = set()
 
     for name, _, nulls in functions:
+        values = ", ".join(f"{null} as a{n}" for n, null in enumerate(nulls))
+        names = ", ".join(f"a{n}" for n, _ in enumerate(nulls))
         try:
-            connection.execute(f"select tenure.{name}({', '.join(nulls)})".encode())
+            # No constants: the planner knows what a strict function says to a null, unasked.
+            connection.execute(
+                f"select tenure.{name}({names}) from (select {values} offset 0) as n".encode()
+            )
         except psycopg.errors.InsufficientPrivilege:
             refused.add(name)
         except psycopg.errors.InvalidParameterValue:
