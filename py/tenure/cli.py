@@ -18,6 +18,7 @@ from tenure.cli_operate import cancel, pause, resume, retry, sweep
 from tenure.cli_output import one_line
 from tenure.cli_read import jobs, queues, show
 from tenure.cli_schema import migrate, sql
+from tenure.cli_verify import verify_command
 from tenure.cli_worker import worker
 from tenure.errors import TenureError
 
@@ -54,6 +55,7 @@ for command in (
     pause,
     resume,
     sweep,
+    verify_command,
 ):
     commands.add_command(command)
 

@@ -59,11 +59,11 @@ def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             store.close()
 
-    decorated: Callable[..., Any] = _dsn_option(schema_option(with_store))
+    decorated: Callable[..., Any] = dsn_option(schema_option(with_store))
     return decorated
 
 
-_dsn_option: Callable[[Any], Any] = click.option(
+dsn_option: Callable[[Any], Any] = click.option(
     "--dsn",
     envvar="TENURE_DSN",
     show_envvar=True,
