@@ -12,7 +12,7 @@ OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/tes
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test versions soak check mutants freeze lock clean
+.PHONY: help demo demo-postgres test versions soak check mutants freeze first-schema lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ mutants: $(VENV)/.dev ## Remove one predicate at a time; the tests must notice e
 
 freeze: $(VENV)/.dev ## Copy changed SQL into a migration: make freeze REV=0002
 	@$(BIN)/python migrations/freeze.py $(REV)
+	@[ "$(REV)" != 0001 ] || $(MAKE) --no-print-directory first-schema
+
+first-schema: $(VENV)/.dev ## Renew the fixture of the first schema, until the first release
+	@$(BIN)/python -m tests.migrations.first_schema.make
 
 COMPILE = uv pip compile -q --universal --generate-hashes --no-emit-index-url \
   --no-emit-find-links --custom-compile-command 'make lock' --python-version
