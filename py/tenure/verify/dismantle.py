@@ -21,7 +21,8 @@ _SETTLE = (
     " array_fill('{verb}'::text, array[cardinality(mine.jobs)]))"
 )
 _LIVE = (
-    "select count(*) filter (where status in ('queued', 'running')), count(*) from @results({jobs})"
+    "select count(*) filter (where status in ('queued', 'running')) as live, count(*) as kept"
+    " from @results({jobs})"
 )
 _MAY_DELETE = (
     "select has_table_privilege('@job_history', 'delete')"
@@ -57,9 +58,9 @@ def dismantle(stage: Stage) -> str:
 def _left(stage: Stage) -> str:
     live = kept = 0
     for jobs in _portions(stage):
-        row = [*(stage.ask(_LIVE.format(jobs=jobs)).row or {}).values()]
-        live += int(row[0] or 0) if row else 0
-        kept += int(row[1] or 0) if row else 0
+        row = stage.ask(_LIVE.format(jobs=jobs)).row or {}
+        live += int(row.get("live") or 0)
+        kept += int(row.get("kept") or 0)
     where = f"in queues {stage.name}-1 to {stage.name}-{len(stage.queues)} of {stage.schema}"
     if live:
         return f"{live} live and {kept - live} finished jobs {where} could not be removed"

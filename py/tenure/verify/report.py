@@ -14,7 +14,7 @@ import click
 from tenure.cli_output import print_table, printable
 from tenure.verify.cells import Mark, Matrix, Result
 from tenure.verify.run import Report
-from tenure.verify.session import identifier
+from tenure.verify.session import identifier, literal
 
 _SIGNS = {Mark.PASS: "✓", Mark.FAIL: "✗", Mark.IMPOSSIBLE: "–"}  # noqa: RUF001
 _PLAIN_SIGNS = {Mark.PASS: "+", Mark.FAIL: "X", Mark.IMPOSSIBLE: "-"}
@@ -66,8 +66,9 @@ def print_end(report: Report) -> None:
         click.echo(f"{times} cells not possible here: {reason}")
     if not report.rows_compared:
         click.echo(
-            "this role may not read the views, so rows were compared as far as functions show"
-            f" them: select {identifier(report.schema)}.grant_role(current_user, 'observe') for all"
+            f"role {report.role} may not read the views, so rows were compared as far as functions"
+            f" show them; for all of it: select {identifier(report.schema)}.grant_role("
+            f"{literal(report.role)}, 'observe');"
         )
     if report.left:
         click.echo(report.left)

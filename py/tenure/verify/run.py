@@ -37,6 +37,7 @@ class Report:
 
     schema: str
     server: str
+    role: str
     results: dict[str, list[Result]] = field(default_factory=dict)
     rows_compared: bool = True
     """Whether rows could be read whole; if not, as far as functions show them."""
@@ -132,8 +133,8 @@ def _stage(dsn: str, schema: str, *, shared: bool) -> Iterator[tuple[Stage, Repo
     with _terminated_as_interrupted():
         try:
             check_server(stage)
-            version = stage.ask("show server_version").text
-            yield stage, Report(schema=schema, server=version)
+            server, role = stage.ask("show server_version"), stage.ask("select current_user")
+            yield stage, Report(schema=schema, server=server.text, role=role.text)
         finally:
             stage.close()
 

@@ -23,7 +23,7 @@ def played(cells: Iterable[Cell], stage: Stage) -> Iterator[Result]:
     """The outcomes of cells, in their order."""
     for _, together in itertools.groupby(cells, key=lambda cell: cell.group or id(cell)):
         for script in _side_by_side([*together], stage):
-            yield _once_more(script, stage)
+            yield _tried_again(script, stage).result()
 
 
 def _side_by_side(cells: Sequence[Cell], stage: Stage) -> Sequence[_Script]:
@@ -35,13 +35,13 @@ def _side_by_side(cells: Sequence[Cell], stage: Stage) -> Sequence[_Script]:
     return scripts
 
 
-def _once_more(script: _Script, stage: Stage) -> Result:
+def _tried_again(script: _Script, stage: Stage) -> _Script:
     """In an existing install any worker may sweep a lapsed lease that a cell wants left alone."""
-    tries = TRIES - 1 if stage.shared and script.cell.lapses else 0
-    while script.failed and tries:
-        tries -= 1
+    for _ in range(1, TRIES):
+        if not (script.failed and script.cell.lapses and stage.may_try_again()):
+            break
         [script] = _side_by_side([script.cell], stage)
-    return script.result()
+    return script
 
 
 class _Script:

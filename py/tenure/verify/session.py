@@ -19,6 +19,9 @@ from tenure.verify.cells import DONE
 _PLACE = re.compile(r"@(?P<object>\w+)|(?<![:\w]):(?P<value>[a-z]\w*)|(?<!:):\"(?P<name>\w+)\"")
 _PLAIN = re.compile(r"tenure[a-z0-9_]*")
 
+WITHIN = 5.0
+"""Seconds after which a statement that must not wait is taken to wait."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -108,8 +111,9 @@ class Session:
         started = self._started
         return started.result() if started is not None and started.done() else None
 
-    def end(self, within: float = 5.0) -> Answer:
+    def end(self, within: float | None = None) -> Answer:
         """The answer of what was started; that there is none when it takes too long."""
+        within = WITHIN if within is None else within
         assert self._started is not None
         try:
             answer = self._started.result(within)

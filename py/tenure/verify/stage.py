@@ -13,6 +13,9 @@ from tenure.verify.words import ROW, ROW_BY_FUNCTIONS, ROW_BY_VIEWS
 ANSWER_WITHIN = 30.0
 """Seconds after which a server, or a pooler that has none left, is taken to be stuck."""
 
+TRIES_AGAIN = 40
+"""One sweep disturbs no more than two dozen cells; what fails oftener fails by itself."""
+
 
 class Stage:
     """An install's functions, and what this run has made with them."""
@@ -26,7 +29,7 @@ class Stage:
     ) -> None:
         """`shared`: the install is an existing one, whose workers may sweep at any time."""
         self.schema = schema
-        self.shared = shared
+        self._tries_left = TRIES_AGAIN if shared else 0
         self.rows_are_seen = True
         self._connect = connect
         self._sessions: dict[str, Session] = {}
@@ -68,6 +71,11 @@ class Stage:
     def ask(self, sql: str, by: str = "a", **variables: str) -> Answer:
         """A statement outside the cells."""
         return self.session(by).ask(self.statement(sql, variables))
+
+    def may_try_again(self) -> bool:
+        """Whether somebody else's sweep may have disturbed a cell, and not too many already."""
+        self._tries_left -= 1
+        return self._tries_left >= 0
 
     def note(self, answer: Answer) -> None:
         """Remember the jobs that were made, so that they can be ended."""

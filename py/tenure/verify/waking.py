@@ -137,7 +137,11 @@ def _cells() -> Iterator[Cell]:
             what = brings if sleeper == ASLEEP else SILENCE
             yield _cell(name, sleeper, (sleeps, *lines), what, TRANSACTIONS)
         yield _cell(
-            "cancel of a running job", sleeper, (*_LEASED, sleeps, CANCELLED), CANCEL, CANCEL_HOLDS
+            "cancel of a running job",
+            sleeper,
+            (*_LEASED, sleeps, hears(ANY), CANCELLED),
+            CANCEL,
+            CANCEL_HOLDS,
         )
 
 

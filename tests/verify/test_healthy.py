@@ -1,0 +1,108 @@
+"""`tenure verify` passes wherever tenure is as it should be."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from tenure.verify.hindrances import POOLED
+from tests.cli.conftest import Tenure
+from tests.tools.pooler import find_pgbouncer, pgbouncer
+from tests.verify.conftest import live_jobs, schemas
+
+SUMMARY = re.compile(r"(\d+) cells: (\d+) pass, (\d+) fail, (\d+) not possible here")
+
+
+def test_a_scratch_schema_passes_and_is_gone_afterwards(
+    bare_tenure: Tenure, empty_database: Callable[[str], str]
+) -> None:
+    dsn = empty_database("verify")
+
+    ran = bare_tenure("verify", "--dsn", dsn, "--only", "stale")
+
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[-1] == "357 cells: 357 pass, 0 fail, 0 not possible here"
+    assert "complete            ✓  ✓  ✓  ✓  ✓  ✓" in lines
+    assert "c  swept, and claimed again under the same worker_id" in lines
+    assert schemas(dsn) == []
+
+
+def test_an_install_passes_with_no_more_rights_than_its_users_have(
+    bare_tenure: Tenure, install: str, role: Callable[..., str]
+) -> None:
+    dsn = role("produce", "work", "operate")
+
+    ran = bare_tenure("verify", "--dsn", dsn, "--schema", "tenure", "--json")
+
+    counts = ran.json["counts"]
+    assert counts == {"cells": 694, "passed": 694, "failed": 0, "not_possible": 0}
+    assert not ran.json["rows_compared"]
+    assert live_jobs(install) == 0
+    assert re.fullmatch(
+        r"\d+ finished jobs stay in queues (verify-[0-9a-f]{8})-1 to \1-694 of tenure,.*",
+        ran.json["left"],
+    )
+
+
+def test_an_owner_leaves_nothing_behind_in_an_install(bare_tenure: Tenure, fresh_dsn: str) -> None:
+    ran = bare_tenure("verify", "--dsn", fresh_dsn, "--schema", "tenure", "--only", "wake")
+
+    assert ran.code == 0
+    assert " stay " not in ran.out
+    with psycopg.connect(fresh_dsn) as connection:
+        for table in ("job", "job_history", "attempt", "queue"):
+            assert connection.execute(f"select from tenure.{table}").fetchall() == []
+
+
+def test_through_a_transaction_pooler_only_listening_is_not_possible(
+    bare_tenure: Tenure, fresh_dsn: str
+) -> None:
+    program = find_pgbouncer()
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("pgbouncer is missing: .ci/run installs it with apt-get")
+        pytest.skip("pgbouncer is not installed: apt-get install pgbouncer")
+    dbname = psycopg.conninfo.conninfo_to_dict(fresh_dsn)["dbname"]
+    with pgbouncer(program, str(dbname)) as dsn:
+        at = ["verify", "--dsn", dsn, "--schema", "tenure", "--only"]
+        race = bare_tenure(*at, "race", "--json")
+        wake = bare_tenure(*at, "wake")
+        strict = bare_tenure(*at, "wake", "--strict", "--json")
+
+    assert Counter(cell["mark"] for cell in race.json["results"]["race"]) == {"pass": 74}
+    assert wake.code == 0
+    assert f"66 cells not possible here: {POOLED}" in wake.out.splitlines()
+    assert wake.out.splitlines()[-1] == "66 cells: 0 pass, 0 fail, 66 not possible here"
+    assert strict.code == 1
+
+
+def test_workers_that_sleep_on_all_queues_hide_only_who_must_not_be_notified(
+    bare_tenure: Tenure, fresh_dsn: str
+) -> None:
+    many = [f"queue {number}" for number in range(33)]
+    with psycopg.connect(fresh_dsn, autocommit=True) as worker:
+        worker.execute("select tenure.sleep_begin(%s)", [many])
+
+        ran = bare_tenure("verify", "--dsn", fresh_dsn, "--schema", "tenure", "--only", "wake")
+
+    assert ran.code == 0
+    assert ran.out.splitlines()[-1] == "66 cells: 22 pass, 0 fail, 44 not possible here"
+    assert "a worker of this install sleeps on all queues" in ran.out
+
+
+def test_switched_off_notifications_are_told_from_lost_ones(
+    bare_tenure: Tenure, fresh_dsn: str
+) -> None:
+    with psycopg.connect(fresh_dsn) as owner:
+        owner.execute("update tenure.install set notify = false")
+
+    ran = bare_tenure("verify", "--dsn", fresh_dsn, "--schema", "tenure", "--only", "wake")
+
+    assert ran.code == 0
+    assert "update tenure.install set notify = true" in ran.out
