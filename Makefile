@@ -12,7 +12,7 @@ OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/tes
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test versions soak bench-quick bench-lock check mutants freeze first-schema lock clean
+.PHONY: help demo demo-postgres test versions soak schedules bench-quick bench-lock check mutants freeze first-schema lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest, PG=15 fe
 
 versions: $(VENV)/.dev ## Run what depends on the server on each major version; MAJORS=15
 	@for major in $(MAJORS); do $(MAKE) --no-print-directory test PG=$$major ARGS='$(OF_THE_SERVER)'; done
+
+schedules: $(VENV)/.dev ## Perform every interleaving of short scripts and compare it with the model; ARGS='--sample 2000'
+	@$(BIN)/python -m tests.schedules $(ARGS)
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)

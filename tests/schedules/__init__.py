@@ -1,0 +1,1 @@
+"""All interleavings of short scripts, run for real and compared with the model."""
