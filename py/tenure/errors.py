@@ -66,7 +66,7 @@ class JobUnknown(TenureError):
 
 
 class Busy(TenureError):
-    """Somebody else held the row, or the file, for longer than the call may wait; try again."""
+    """Somebody else held the row, table or file for longer than the call may wait; try again."""
 
     sqlstate = "TN005"
 

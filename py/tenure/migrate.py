@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file
 from pathlib import Path
 
-import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy import Connection
 
 from ._resources import migrations_root
-from .errors import InvalidArgument, SchemaOutdated, ServerUnavailable
+from .errors import InvalidArgument, SchemaOutdated
 from .install import choose_schema, install_script
+from .migrate_session import in_a_transaction
 
 __all__ = ["downgrade", "install_script", "offline_sql", "upgrade"]
 
-OLDEST_SERVER = 150000
+# Whoever comes behind a migration that waits for a table waits with it. Long enough for the
+# server to send a vacuum out of the way, which it does after one second.
+LOCK_TIMEOUT = "2s"
 
 # Alembic hands the connection to a migration through a global of its own.
 _one_thread = threading.Lock()
@@ -34,14 +34,16 @@ def upgrade(dsn: str, *, schema: str = "tenure", revision: str = "head") -> str:
     """Bring a schema up to a revision, in one transaction; return the revision it is at now.
 
     Makes the schema when it is missing. Any number of processes may call this at once: they
-    take turns, and the later ones find nothing left to do.
+    take turns, and the later ones find nothing left to do. Workers may go on meanwhile: a table
+    that a long transaction holds is waited for at most 2 s, or the lock_timeout that the DSN sets
+    in its options, and claims behind it wait no longer than that.
 
     Raises InvalidArgument for a malformed DSN or schema name or an unknown revision,
     ServerUnavailable when the database cannot be reached or is too old, SchemaOutdated when the
-    schema is at a revision that this tenure does not know, and psycopg.Error for what the
-    server refuses, such as missing rights. Nothing is changed then.
+    schema is at a revision that this tenure does not know, Busy when a table stayed locked, and
+    psycopg.Error for what the server refuses, such as missing rights. Nothing is changed then.
     """
-    with _connected(dsn) as connection, _migrations() as (config, scripts):
+    with in_a_transaction(dsn, schema) as connection, _migrations() as (config, scripts):
         _choose(connection, schema)
         _refuse_strangers(connection, scripts, schema)
         config.attributes["connection"] = connection
@@ -57,7 +59,7 @@ def downgrade(dsn: str, *, schema: str = "tenure", revision: str) -> str | None:
     may hold other things. An object of somebody else's that depends on tenure's makes it fail.
     Raises as `upgrade` does.
     """
-    with _connected(dsn) as connection, _migrations() as (config, scripts):
+    with in_a_transaction(dsn, schema) as connection, _migrations() as (config, scripts):
         _choose(connection, schema)
         _refuse_strangers(connection, scripts, schema)
         if _current(connection) is None:
@@ -85,47 +87,6 @@ def offline_sql(*, schema: str = "tenure", revision: str = "head") -> str:
 
 
 @contextmanager
-def _connected(dsn: str) -> Iterator[Connection]:
-    """One transaction on one connection, which SQLAlchemy is given rather than left to make."""
-    raw = _connect(dsn)
-    engine = create_engine("postgresql+psycopg://", creator=_giving(raw), poolclass=StaticPool)
-    try:
-        with engine.begin() as connection:
-            yield connection
-    except DBAPIError as error:
-        raise (error.orig or error) from None
-    finally:
-        engine.dispose()
-        raw.close()
-
-
-def _giving(raw: psycopg.Connection) -> Callable[[], psycopg.Connection]:
-    return lambda: raw
-
-
-def _connect(dsn: str) -> psycopg.Connection:
-    try:
-        parameters = psycopg.conninfo.conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError as error:
-        raise InvalidArgument(f"malformed DSN: {_one_line(error)}") from None
-    parameters.setdefault("connect_timeout", 10)
-    try:
-        # A pooler between transactions keeps no prepared statements.
-        raw = psycopg.connect(**parameters, prepare_threshold=None)  # type: ignore[arg-type]
-    except psycopg.OperationalError as error:
-        raise ServerUnavailable(f"cannot connect: {_one_line(error)}") from None
-    if raw.info.server_version < OLDEST_SERVER:
-        version = raw.info.parameter_status("server_version")
-        raw.close()
-        raise ServerUnavailable(f"the server is PostgreSQL {version}; tenure needs 15 or newer")
-    return raw
-
-
-def _one_line(error: psycopg.Error) -> str:
-    return " ".join(str(error).split())
-
-
-@contextmanager
 def _migrations(output: io.StringIO | None = None) -> Iterator[tuple[Config, ScriptDirectory]]:
     with _one_thread, as_file(migrations_root()) as location:
         config = Config(output_buffer=output or io.StringIO())  # there is no alembic.ini
@@ -148,6 +109,10 @@ def _known(revision: str) -> Iterator[None]:
 
 def _choose(connection: Connection, schema: str) -> None:
     connection.exec_driver_sql(choose_schema(schema), execution_options={"no_parameters": True})
+    connection.exec_driver_sql(
+        f"select set_config('lock_timeout', '{LOCK_TIMEOUT}', true)"
+        " where current_setting('lock_timeout') = '0'"
+    )
 
 
 def _current(connection: Connection) -> str | None:
