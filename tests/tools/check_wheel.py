@@ -1,4 +1,4 @@
-"""Builds the package, installs the wheel in a clean environment, and migrates with it."""
+"""Builds the package, installs the wheel in a clean environment, migrates and verifies with it."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ def _migrate(bindir: Path, dsn: str, place: Path) -> None:
     for command in (
         [f"{bindir}/tenure", "migrate", "--dsn", dsn],
         [f"{bindir}/python", "-I", "-W", "error", "-c", MIGRATE, dsn],
+        [f"{bindir}/tenure", "verify", "--dsn", dsn, "--only", "wake"],
     ):
         subprocess.run(command, check=True, cwd=place, env=environment, stdout=subprocess.DEVNULL)
 

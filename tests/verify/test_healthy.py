@@ -10,12 +10,13 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from tenure.verify import run, script
+from tenure.verify.cells import LAPSE, Mark, Matrix
 from tenure.verify.hindrances import POOLED
+from tenure.verify.owner import OWNER
 from tests.cli.conftest import Tenure
 from tests.tools.pooler import find_pgbouncer, pgbouncer
 from tests.verify.conftest import live_jobs, schemas
-
-SUMMARY = re.compile(r"(\d+) cells: (\d+) pass, (\d+) fail, (\d+) not possible here")
 
 
 def test_a_scratch_schema_passes_and_is_gone_afterwards(
@@ -33,6 +34,7 @@ def test_a_scratch_schema_passes_and_is_gone_afterwards(
     assert schemas(dsn) == []
 
 
+@pytest.mark.timeout(150)
 def test_an_install_passes_with_no_more_rights_than_its_users_have(
     bare_tenure: Tenure, install: str, role: Callable[..., str]
 ) -> None:
@@ -58,6 +60,28 @@ def test_an_owner_leaves_nothing_behind_in_an_install(bare_tenure: Tenure, fresh
     with psycopg.connect(fresh_dsn) as connection:
         for table in ("job", "job_history", "attempt", "queue"):
             assert connection.execute(f"select from tenure.{table}").fetchall() == []
+
+
+def test_a_sweep_by_a_worker_of_the_install_fails_no_cell(
+    install: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, undisturbed = "lapsed, and nobody took it over", script.Script.play
+    cells = [cell for cell in OWNER.cells() if cell.column == state and cell.row != "sweep"]
+    swept: list[object] = []
+
+    def play(played: script.Script, number: int) -> None:
+        if number == cells[0].lines.index(LAPSE) + 1 and not swept:
+            swept.extend(rival.execute("select * from tenure.sweep('a worker')").fetchall())
+        undisturbed(played, number)
+
+    monkeypatch.setattr(script.Script, "play", play)
+    monkeypatch.setattr(run, "OWNER", Matrix(name="owner", title="", cells=lambda: cells))
+    monkeypatch.setattr(run, "STALE", Matrix(name="stale", title="", cells=list))
+    with psycopg.connect(install, autocommit=True) as rival:
+        report = run.verify(install, schema="tenure", part="stale")
+
+    assert len(swept) == len(cells)
+    assert {result.mark for result in report.results["owner"]} == {Mark.PASS}
 
 
 def test_through_a_transaction_pooler_only_listening_is_not_possible(

@@ -12,11 +12,15 @@ ONLY_SLEEPERS = "only sleepers are notified"
 TRANSACTIONS = "transactions"
 
 PROMISES = {
-    ONE_OWNER: "One owner. At any instant at most one lease on a job is current.",
+    ONE_OWNER: "One owner. At any instant at most one lease on a job is current. Every change to a "
+    "running job proves the token again in the statement that makes the change. A worker that was "
+    "paused, partitioned or presumed dead cannot complete, fail, renew, release or update a job "
+    "that was taken over, nor commit its own application rows under `guard`.",
     TOKEN_DECIDES: "The token, not the clock. A lapsed lease that nobody took over is still its "
     "owner's: renew and complete succeed.",
     NEVER_WAIT: "Worker verbs never wait and never raise for lost ownership. They answer a verdict "
-    "for each job, so that one stale job cannot void a batch.",
+    "for each job, so that one stale job cannot void a batch. A row that somebody else holds is "
+    "skipped and answered `deferred`",
     NO_JOB_LOST: "No job is lost. A job enqueued in a committed transaction ends in exactly one of "
     "completed, failed and cancelled",
     CANCEL_HOLDS: "Cancellation holds. An accepted cancellation is never undone by an automatic "

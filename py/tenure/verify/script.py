@@ -26,8 +26,8 @@ def played(cells: Iterable[Cell], stage: Stage) -> Iterator[Result]:
             yield _tried_again(script, stage).result()
 
 
-def _side_by_side(cells: Sequence[Cell], stage: Stage) -> Sequence[_Script]:
-    scripts = [_Script(cell, stage) for cell in cells]
+def _side_by_side(cells: Sequence[Cell], stage: Stage) -> Sequence[Script]:
+    scripts = [Script(cell, stage) for cell in cells]
     for number in range(max(len(cell.lines) for cell in cells)):
         for script in scripts:
             script.play(number)
@@ -35,7 +35,7 @@ def _side_by_side(cells: Sequence[Cell], stage: Stage) -> Sequence[_Script]:
     return scripts
 
 
-def _tried_again(script: _Script, stage: Stage) -> _Script:
+def _tried_again(script: Script, stage: Stage) -> Script:
     """In an existing install any worker may sweep a lapsed lease that a cell wants left alone."""
     for _ in range(1, TRIES):
         if not (script.failed and script.cell.lapses and stage.may_try_again()):
@@ -44,7 +44,9 @@ def _tried_again(script: _Script, stage: Stage) -> _Script:
     return script
 
 
-class _Script:
+class Script:
+    """A cell that is being played."""
+
     def __init__(self, cell: Cell, stage: Stage) -> None:
         self.cell = cell
         self._stage = stage

@@ -1,0 +1,90 @@
+"""`tenure verify` removes what it made, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tenure.verify import run
+from tenure.verify.cells import Cell, Line, Matrix
+from tenure.verify.promises import ONE_OWNER
+from tenure.verify.words import ENQUEUE, leased
+from tests.cli.conftest import Tenure
+from tests.verify.conftest import live_jobs, schemas
+
+
+@pytest.mark.parametrize(
+    ("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_ends_it_without_its_schema(
+    stop: signal.Signals, code: int, empty_database: Callable[[str], str]
+) -> None:
+    dsn = empty_database("verify")
+    # A process that was started in the background of a shell ignores SIGINT.
+    restored = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{restored}; from tenure.cli import main; raise SystemExit(main())"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TENURE_")}
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "verify", "--dsn", dsn],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        _wait_for_jobs(dsn)
+        process.send_signal(stop)
+        _, complaint = process.communicate(timeout=50)
+
+    assert (process.returncode, complaint.strip()) == (code, "")
+    assert schemas(dsn) == []
+
+
+def _wait_for_jobs(dsn: str) -> None:
+    """Return once a scratch schema has a job; fail when none ever has."""
+    deadline = time.monotonic() + 40
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while time.monotonic() < deadline:
+            for schema in schemas(dsn):
+                jobs = sql.SQL("select 1 from {} limit 1").format(sql.Identifier(schema, "job"))
+                if connection.execute(jobs).fetchone():
+                    return
+            time.sleep(0.02)
+    pytest.fail("it never made a job")
+
+
+def _playing(monkeypatch: pytest.MonkeyPatch, *lines: Line) -> None:
+    cell = Cell(matrix="race", row="", column="", lines=lines, promise=ONE_OWNER)
+    matrix = Matrix(name="race", title="", cells=lambda: [cell])
+    monkeypatch.setattr(run, "RACE_MATRIX", matrix)
+
+
+def test_a_lost_connection_ends_it_without_its_schema(
+    bare_tenure: Tenure, empty_database: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dsn = empty_database("verify")
+    _playing(monkeypatch, ENQUEUE, Line("select pg_terminate_backend(pg_backend_pid())"))
+
+    ran = bare_tenure("verify", "--dsn", dsn, "--only", "race")
+
+    assert ran.code == 2
+    assert ran.complaint.startswith("tenure: the database refuses: terminating connection")
+    assert schemas(dsn) == []
+
+
+def test_a_lost_connection_leaves_no_live_job_in_an_install(
+    bare_tenure: Tenure, install: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _playing(monkeypatch, ENQUEUE, leased(), Line("select pg_terminate_backend(pg_backend_pid())"))
+
+    ran = bare_tenure("verify", "--dsn", install, "--schema", "tenure", "--only", "race")
+
+    assert ran.code == 2
+    assert live_jobs(install) == 0
