@@ -76,6 +76,8 @@ def run(given: argparse.Namespace, backends: list[str], name: str) -> int:
     results = []
     for counts in crew.perform(which, name, given.processes):
         results.append(counts)
+        if sys.stderr.isatty():
+            print(f"{len(results)} of {len(which)}", end="\r", file=sys.stderr, flush=True)
         for failure in counts.failures:
             print(f"\n{failure}", flush=True)
     print("\n".join(report.table(results, BY_NAME)))

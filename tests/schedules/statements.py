@@ -9,156 +9,13 @@ from datetime import timedelta
 from typing import Any
 
 from tenure.postgres_call import BY_SQLSTATE
-from tenure.values import (
-    Enqueued,
-    Failure,
-    HeldLease,
-    JobAnswer,
-    JobLease,
-    JobStatus,
-    LapsedLease,
-    LeaseRenewal,
-    Outcome,
-    QueueAnswer,
-    Renewal,
-    Settled,
-    Swept,
-    Verdict,
-)
-from tests.schedules.rows import MICROSECOND, moment
+from tenure.values import Failure, LapsedLease, Outcome
+from tests.schedules import answers
+from tests.schedules.rows import MICROSECOND
 from tests.schedules.stage import Call
 
-Fields = Sequence[str | None]
 Given = list[tuple[str, str, Any]]
 """(parameter, type, value)."""
-
-
-def _time(name: str) -> str:
-    return f"(extract(epoch from {name}) * 1000000)::bigint"
-
-
-VERDICT = f"job_id, token, verdict, status, {_time('next_attempt_at')}"
-LEASE = (
-    f"job_id, token, worker_id, {_time('lease_expires_at')}, queue, kind, payload, priority, "
-    f"attempt, max_attempts, {_time('timeout')}, buffered::int, solo::int, progress, meta, "
-    f"{_time('created_at')}, last_error"
-)
-SWEPT = f"job_id, token, outcome, status, {_time('next_attempt_at')}"
-RENEWAL = f"job_id, token, outcome, {_time('lease_expires_at')}, cancel_requested::int"
-LAPSED = f"job_id, worker_id, token, {_time('lease_expires_at')}"
-HELD = f"job_id, token, {_time('lease_expires_at')}"
-JOB = "job_id, verdict, status"
-QUEUE = f"queue, verdict, {_time('paused_at')}"
-
-
-def _int(text: str | None) -> int:
-    assert text is not None
-    return int(text)
-
-
-def _status(text: str | None) -> JobStatus | None:
-    return None if text is None else JobStatus(text)
-
-
-def _settled(f: Fields) -> Settled:
-    return Settled(
-        job_id=_int(f[0]),
-        token=_int(f[1]),
-        verdict=Verdict(str(f[2])),
-        status=_status(f[3]),
-        next_attempt_at=moment(f[4]),
-    )
-
-
-def _lease(f: Fields) -> JobLease:
-    expires, created = moment(f[3]), moment(f[15])
-    assert expires is not None
-    assert created is not None
-    return JobLease(
-        job_id=_int(f[0]),
-        token=_int(f[1]),
-        worker_id=str(f[2]),
-        lease_expires_at=expires,
-        queue=str(f[4]),
-        kind=str(f[5]),
-        payload=f[6],
-        priority=_int(f[7]),
-        attempt=_int(f[8]),
-        max_attempts=_int(f[9]),
-        timeout=None if f[10] is None else int(f[10]) * MICROSECOND,
-        buffered=f[11] == "1",
-        solo=f[12] == "1",
-        progress=None if f[13] is None else json.loads(f[13]),
-        meta=f[14],
-        created_at=created,
-        last_error=f[16],
-    )
-
-
-def _swept(f: Fields) -> Swept:
-    return Swept(
-        job_id=_int(f[0]),
-        token=_int(f[1]),
-        outcome=str(f[2]),
-        status=JobStatus(str(f[3])),
-        next_attempt_at=moment(f[4]),
-    )
-
-
-def _renewal(f: Fields) -> Renewal:
-    return Renewal(
-        job_id=_int(f[0]),
-        token=_int(f[1]),
-        outcome=LeaseRenewal(str(f[2])),
-        lease_expires_at=moment(f[3]),
-        cancel_requested=f[4] == "1",
-    )
-
-
-def _lapsed(f: Fields) -> LapsedLease:
-    expires = moment(f[3])
-    assert expires is not None
-    return LapsedLease(
-        job_id=_int(f[0]), worker_id=str(f[1]), token=_int(f[2]), lease_expires_at=expires
-    )
-
-
-def _held(f: Fields) -> HeldLease:
-    expires = moment(f[2])
-    assert expires is not None
-    return HeldLease(job_id=_int(f[0]), token=_int(f[1]), lease_expires_at=expires)
-
-
-def _job(f: Fields) -> JobAnswer:
-    return JobAnswer(
-        job_id=_int(f[0]), verdict=Verdict(str(f[1])), status=_status(f[2]), holder_pid=None
-    )
-
-
-def _queue(f: Fields) -> QueueAnswer:
-    return QueueAnswer(
-        queue=str(f[0]), verdict=Verdict(str(f[1])), paused_at=moment(f[2]), holder_pid=None
-    )
-
-
-def _enqueued(f: Fields) -> Enqueued:
-    return Enqueued(job_id=_int(f[0]), created=f[1] == "1")
-
-
-def _one(read: Callable[[Fields], Any]) -> Callable[[Sequence[Fields]], Any]:
-    def only(rows: Sequence[Fields]) -> Any:
-        [row] = rows
-        return read(row)
-
-    return only
-
-
-def _maybe(read: Callable[[Fields], Any]) -> Callable[[Sequence[Fields]], Any]:
-    return lambda rows: _one(read)(rows) if rows else None
-
-
-def _all(read: Callable[[Fields], Any]) -> Callable[[Sequence[Fields]], Any]:
-    return lambda rows: [read(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +24,7 @@ class Function:
 
     columns: str
     given: Callable[..., Given]
-    read: Callable[[Sequence[Fields]], Any]
+    read: answers.Read
 
 
 def _array(values: Sequence[Any]) -> str:
@@ -180,6 +37,22 @@ def _lease_args(job_id: int, worker_id: str, token: int) -> Given:
         ("worker_id", "text", worker_id),
         ("token", "bigint", token),
     ]
+
+
+def _worker(worker_id: str) -> Given:
+    return [("worker_id", "text", worker_id)]
+
+
+def _queue(queue: str) -> Given:
+    return [("queue", "text", queue)]
+
+
+def _job(job_id: int) -> Given:
+    return [("job_id", "bigint", job_id)]
+
+
+def _limit(limit: int = 100) -> Given:
+    return [("limit", "int", limit)]
 
 
 def _with_result(job_id: int, worker_id: str, token: int, result: int) -> Given:
@@ -283,51 +156,59 @@ def _enqueue(
 
 
 FUNCTIONS: dict[str, Function] = {
-    "enqueue": Function("job_id, created::int", _enqueue, _one(_enqueued)),
-    "claim": Function(LEASE, _claim, _all(_lease)),
+    "enqueue": Function("job_id, created::int", _enqueue, answers.single(answers.enqueued)),
+    "claim": Function(answers.LEASE, _claim, answers.many(answers.lease)),
     "claim_job": Function(
-        LEASE,
+        answers.LEASE,
         lambda job_id, worker_id: [("job_id", "bigint", job_id), ("worker_id", "text", worker_id)],
-        _maybe(_lease),
+        answers.optional(answers.lease),
     ),
     "next_eligible_job_id": Function(
         "next_eligible_job_id",
         lambda queues: [("queues", "text[]", _array(queues))],
         lambda rows: None if rows[0][0] is None else int(rows[0][0]),
     ),
-    "renew": Function(RENEWAL, _renew, _all(_renewal)),
-    "lapsed": Function(LAPSED, lambda: [("limit", "int", 100)], _all(_lapsed)),
-    "held": Function(HELD, lambda worker_id: [("worker_id", "text", worker_id)], _all(_held)),
-    "reclaim": Function(LEASE, _reclaim, _maybe(_lease)),
-    "update_owned": Function(VERDICT, _update, _one(_settled)),
+    "renew": Function(answers.RENEWAL, _renew, answers.many(answers.renewal)),
+    "lapsed": Function(answers.LAPSED, _limit, answers.many(answers.lapsed)),
+    "held": Function(
+        answers.HELD,
+        _worker,
+        answers.many(answers.held),
+    ),
+    "reclaim": Function(answers.LEASE, _reclaim, answers.optional(answers.lease)),
+    "update_owned": Function(answers.VERDICT, _update, answers.single(answers.settled)),
     "guard": Function("guard", _guard, lambda rows: None),
-    "seal": Function(VERDICT, _with_result, _one(_settled)),
-    "complete": Function(VERDICT, _with_result, _one(_settled)),
-    "fail": Function(VERDICT, _fail, _one(_settled)),
+    "seal": Function(answers.VERDICT, _with_result, answers.single(answers.settled)),
+    "complete": Function(answers.VERDICT, _with_result, answers.single(answers.settled)),
+    "fail": Function(answers.VERDICT, _fail, answers.single(answers.settled)),
     "release": Function(
-        VERDICT,
+        answers.VERDICT,
         lambda job_id, worker_id, token, *, started: [
             *_lease_args(job_id, worker_id, token),
             ("started", "boolean", started),
         ],
-        _one(_settled),
+        answers.single(answers.settled),
     ),
-    "acknowledge_cancel": Function(VERDICT, _lease_args, _one(_settled)),
-    "settle": Function(VERDICT, _settle, _all(_settled)),
-    "sweep": Function(SWEPT, lambda worker_id: [("worker_id", "text", worker_id)], _all(_swept)),
-    "cancel": Function(JOB, lambda job_id: [("job_id", "bigint", job_id)], _one(_job)),
+    "acknowledge_cancel": Function(answers.VERDICT, _lease_args, answers.single(answers.settled)),
+    "settle": Function(answers.VERDICT, _settle, answers.many(answers.settled)),
+    "sweep": Function(
+        answers.SWEPT,
+        _worker,
+        answers.many(answers.swept),
+    ),
+    "cancel": Function(answers.JOB, _job, answers.single(answers.job)),
     "cancel_requested": Function(
         "cancel_requested::int",
-        lambda job_id: [("job_id", "bigint", job_id)],
+        _job,
         lambda rows: rows[0][0] == "1",
     ),
     "retry": Function(
-        JOB,
+        answers.JOB,
         lambda job_id, attempts=1: [("job_id", "bigint", job_id), ("attempts", "int", attempts)],
-        _one(_job),
+        answers.single(answers.job),
     ),
-    "pause": Function(QUEUE, lambda queue: [("queue", "text", queue)], _one(_queue)),
-    "resume": Function(QUEUE, lambda queue: [("queue", "text", queue)], _one(_queue)),
+    "pause": Function(answers.QUEUE, _queue, answers.single(answers.queue)),
+    "resume": Function(answers.QUEUE, _queue, answers.single(answers.queue)),
 }
 
 
