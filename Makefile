@@ -12,7 +12,7 @@ OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/tes
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test versions soak schedules bench-quick bench-lock check mutants freeze first-schema lock clean
+.PHONY: help demo demo-postgres test versions soak schedules bench bench-quick bench-lock check mutants freeze first-schema lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ schedules: $(VENV)/.dev ## Perform every interleaving of short scripts and compa
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+bench: $(VENV)/.dev ## Measure everything of every other queue, in hours; ARGS='--only ac --peers pgmq'
+	@$(BIN)/python -m tests.bench.run $(ARGS)
 
 bench-quick: $(VENV)/.dev ## Measure tenure and the fastest other queues side by side, in 3 minutes
 	@$(BIN)/python -m tests.bench.quick $(ARGS)

@@ -50,6 +50,11 @@ class Adapter:
         except BrokenPipeError:
             raise AdapterFailed(f"ended: {self._end_of_log()}") from None
 
+    @property
+    def answered(self) -> bool:
+        """Whether `answer` would not wait."""
+        return not self._answers.empty()
+
     def answer(self, timeout: float = 120) -> dict[str, Any]:
         try:
             line = self._answers.get(timeout=timeout)

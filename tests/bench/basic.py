@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tests.bench.adapter import AdapterFailed
 from tests.bench.catalogue import Installed, Peer
 from tests.bench.environments import CannotBeInstalled
 from tests.bench.figures import Figure, Results, quantile
-from tests.bench.measures import Turn, turn
-from tests.bench.server import PlainServer
+from tests.bench.measures import Turn
 
 DRAIN = Figure("drain 1", "c: drain, one process")
 FIGURES = (
@@ -81,7 +81,7 @@ def singly(turn: Turn, results: Results, sizes: Sizes) -> None:
 
 
 def interleave(
-    server: PlainServer,
+    begin: Callable[[Peer, Installed], AbstractContextManager[Turn]],
     peers: Sequence[Peer],
     installed: Mapping[str, Installed],
     results: Results,
@@ -101,7 +101,7 @@ def interleave(
         began = time.monotonic()
         for peer in taking_part:
             try:
-                with turn(server, peer, installed[peer.name]) as its_turn:
+                with begin(peer, installed[peer.name]) as its_turn:
                     results.about[peer.name] = its_turn.about
                     part(its_turn)
             except AdapterFailed as error:

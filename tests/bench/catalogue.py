@@ -68,12 +68,48 @@ PGQUEUER = Peer(
     "select count(*) from pgqueuer",
     history=True,
 )
+PROCRASTINATE = Peer(
+    "procrastinate",
+    lambda: _python("procrastinate", lock="procrastinate"),
+    "select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
+    history=True,
+)
+OBAN = Peer(
+    "oban",
+    lambda: _python("oban", lock="oban", oldest=(3, 12)),
+    "select count(*) from oban_jobs where state in ('available', 'executing', 'retryable')",
+    history=True,
+)
+AWA = Peer(
+    "awa",
+    lambda: _python("awa", lock="awa"),
+    "select 0",
+    history=True,
+)
+PG_BOSS = Peer(
+    "pg-boss",
+    lambda: _node("pg-boss"),
+    "select count(*) from pgboss.job where name = 'bench' and state < 'completed'",
+    history=True,
+)
 CEILING = Peer(
     "bare table",
     lambda: _python("bare"),
     "select count(*) from bare",
     history=False,
     counts=False,
+)
+PEERS = (TENURE, GRAPHILE, PGMQ, PGQUEUER, PG_BOSS, AWA, OBAN, PROCRASTINATE, CEILING)
+"""The faster ones first."""
+SQLITE = (
+    Peer("tenure", lambda: _python("tenure"), "select count(*) from job", history=True),
+    Peer("huey", lambda: _python("huey", lock="huey"), "select count(*) from task", history=False),
+    Peer(
+        "litequeue",
+        lambda: _python("litequeue", lock="litequeue"),
+        "select count(*) from Queue where status < 2",
+        history=True,
+    ),
 )
 QUICK = (TENURE, GRAPHILE, PGMQ, PGQUEUER, CEILING)
 
@@ -85,7 +121,9 @@ def start(peer: Peer, installed: Installed, url: str) -> Adapter:
 
 
 def dsn(url: str) -> Mapping[str, str]:
-    """The database as the adapter programs' environment names it."""
+    """The database as the adapter programs' environment names it, or the file."""
+    if not url.startswith("postgresql:"):
+        return {"BENCH_DSN": url}
     parts = urlsplit(url)
     at = parse_qs(parts.query)
     return {

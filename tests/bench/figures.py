@@ -36,6 +36,8 @@ class Results:
     shown: list[str] = field(default_factory=list)
     """Who is no peer and not compared."""
     samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    series: dict[str, dict[str, list[tuple[float, float]]]] = field(default_factory=dict)
+    """What becomes a line of a plot."""
 
     def add(self, key: str, who: str, *values: float) -> None:
         self.samples.setdefault(key, {}).setdefault(who, []).extend(values)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from tenure.embedded import Server
 from tests.bench import catalogue
@@ -17,27 +18,47 @@ PATIENCE = 600.0
 """Seconds; nothing measured here takes that long unless it hangs."""
 
 
+class Place(Protocol):
+    """Where the jobs are: a database of the server, or a file."""
+
+    @property
+    def url(self) -> str: ...
+
+    def ask(self, sql: str) -> Any:
+        """The one value that a query answers."""
+
+
 @dataclass
 class Turn:
     """A peer on a database of its own, with a process that enqueues."""
 
     peer: Peer
     installed: Installed
-    database: Database
+    place: Place
     producer: Adapter
     about: dict[str, str]
-    enqueued: int = field(default=0)
+    enqueued: int = 0
+    spent: float = 0
+    """CPU seconds of workers that were closed."""
+
+    @property
+    def database(self) -> Database:
+        assert isinstance(self.place, Database)
+        return self.place
 
     def bulk(self, jobs: int, **options: float) -> float:
         """Enqueue so many at once; jobs a second."""
-        first = self._numbers(jobs)
-        answer = self.producer.ask("bulk", first=first, jobs=jobs, timeout=PATIENCE, **options)
-        return jobs / float(answer["seconds"])
+        self.begin_bulk(jobs, **options)
+        return jobs / float(self.producer.answer(PATIENCE)["seconds"])
+
+    def begin_bulk(self, jobs: int, **options: float) -> None:
+        """Have them enqueued; the producer answers when they are."""
+        self.producer.send("bulk", first=self.numbers(jobs), jobs=jobs, **options)
 
     def single(self, connections: int, seconds: float) -> float:
         """Enqueue one by one on so many connections at once; jobs a second."""
         # More than are enqueued, so that later numbers are new.
-        first = self._numbers(1_000_000)
+        first = self.numbers(1_000_000)
         answer = self.producer.ask(
             "single", first=first, connections=connections, seconds=seconds, timeout=PATIENCE
         )
@@ -48,7 +69,7 @@ class Turn:
         """Worker processes that have been told to start."""
         with contextlib.ExitStack() as stack:
             workers = [
-                stack.enter_context(catalogue.start(self.peer, self.installed, self.database.url))
+                stack.enter_context(catalogue.start(self.peer, self.installed, self.place.url))
                 for _ in range(processes)
             ]
             for worker in workers:
@@ -59,12 +80,12 @@ class Turn:
                 worker.answer()
             yield workers
 
-    def drain(self, jobs: int, processes: int = 1) -> float:
+    def drain(self, jobs: int, processes: int = 1, **options: object) -> float:
         """Work off what was enqueued; jobs a second.
 
         From the start of the first handler until the database shows that no job is left.
         """
-        with self.workers(processes) as workers:
+        with self.workers(processes, **options) as workers:
             wait_until_handled(workers, jobs)
             ended = self.wait_until_finished()
             first: float = min(
@@ -84,8 +105,8 @@ class Turn:
         with self.workers() as [worker]:
             time.sleep(1)  # it has settled down to sleep
             # The first few open connections.
-            self.producer.ask("paced", first=self._numbers(5), jobs=5, every=every)
-            first = self._numbers(jobs)
+            self.producer.ask("paced", first=self.numbers(5), jobs=5, every=every)
+            first = self.numbers(jobs)
             calls = self.producer.ask("paced", first=first, jobs=jobs, every=every)["calls"]
             wait_until_handled([worker], jobs + 5)
             started = dict(worker.ask("starts")["starts"])
@@ -97,13 +118,14 @@ class Turn:
     def wait_until_finished(self) -> float:
         """When the database shows that no job is left."""
         deadline = time.monotonic() + PATIENCE
-        while self.database.ask(self.peer.unfinished):
+        while self.place.ask(self.peer.unfinished):
             if time.monotonic() > deadline:
                 raise AdapterFailed("its jobs were handled and are not finished")
             time.sleep(0.001)
         return time.monotonic()
 
-    def _numbers(self, jobs: int) -> int:
+    def numbers(self, jobs: int) -> int:
+        """The first of so many numbers that no job has yet."""
         first = self.enqueued
         self.enqueued += jobs
         return first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
 
@@ -10,6 +11,7 @@ from tests.bench import basic, catalogue
 from tests.bench.environments import PLACE
 from tests.bench.figures import Results, plain, rows
 from tests.bench.machine import machine
+from tests.bench.measures import turn
 from tests.bench.server import started
 
 SECONDS = 165
@@ -43,11 +45,12 @@ def main() -> int:
         return 1
     until = time.monotonic() + (0 if sizes is basic.TINY else SECONDS)
     with started() as server:
+        begin = functools.partial(turn, server)
         basic.interleave(
-            server, peers, installed, results, lambda t: basic.singly(t, results, sizes), rounds=1
+            begin, peers, installed, results, lambda t: basic.singly(t, results, sizes), rounds=1
         )
         basic.interleave(
-            server,
+            begin,
             peers,
             installed,
             results,

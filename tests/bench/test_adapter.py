@@ -25,16 +25,16 @@ def its_turn() -> Iterator[Turn]:
 
 def test_what_is_enqueued_in_bulk_is_drained_by_two_processes(its_turn: Turn) -> None:
     assert its_turn.bulk(60) > 0
-    assert its_turn.database.ask(its_turn.peer.unfinished) == 60
+    assert its_turn.place.ask(its_turn.peer.unfinished) == 60
 
     assert its_turn.drain(60, processes=2) > 0
 
-    assert its_turn.database.ask(its_turn.peer.unfinished) == 0
+    assert its_turn.place.ask(its_turn.peer.unfinished) == 0
 
 
 def test_jobs_enqueued_one_by_one_are_counted(its_turn: Turn) -> None:
     rate = its_turn.single(connections=3, seconds=0.05)
-    there = int(its_turn.database.ask(its_turn.peer.unfinished))
+    there = int(its_turn.place.ask(its_turn.peer.unfinished))
 
     with its_turn.workers() as workers:
         wait_until_handled(workers, there)
@@ -49,7 +49,7 @@ def test_jobs_enqueued_one_by_one_are_counted(its_turn: Turn) -> None:
 def test_urgent_and_delayed_jobs_are_what_they_say(its_turn: Turn) -> None:
     its_turn.bulk(1, urgent=True, delay=3600)
 
-    with psycopg.connect(its_turn.database.url) as connection:
+    with psycopg.connect(its_turn.place.url) as connection:
         [(priority, later)] = connection.execute(
             "select priority, next_attempt_at > now() + interval '50 minutes' from tenure.job"
         ).fetchall()
@@ -78,7 +78,7 @@ def test_a_program_that_ends_is_noticed() -> None:
 
 def test_the_cpu_of_a_server_counts_its_children(its_turn: Turn) -> None:
     before = its_turn.database.cpu()
-    its_turn.database.ask("select sum(n) from generate_series(1, 1000000) as n")
+    its_turn.place.ask("select sum(n) from generate_series(1, 1000000) as n")
 
     assert its_turn.database.cpu() > before
     assert cpu(2**22 + 1) == 0

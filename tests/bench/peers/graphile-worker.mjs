@@ -12,7 +12,7 @@ const { Pool } = require("pg");
 process.env.NO_LOG_SUCCESS = "1";
 const logger = new Logger(() => () => {});
 const JOBS = 24;
-const LOCAL = Number(process.env.BENCH_BATCH ?? 500);
+const LOCAL = 500;
 const BULK = 10_000;
 const batching = (size) => ({
   concurrentJobs: JOBS,

@@ -15,7 +15,7 @@ from psycopg_pool import ConnectionPool
 
 from tests.bench.peers.wire import QUEUE, Cannot, Payload, Seen, serve
 
-BATCH = int(os.environ.get("BENCH_BATCH", "500"))
+BATCH = 500
 BULK = 10_000
 LEASE = 30
 POLL_MS = 10

@@ -19,7 +19,7 @@ from pgqueuer.queries import Queries
 
 from tests.bench.peers.wire import QUEUE, Payload, Seen, serve
 
-BATCH = int(os.environ.get("BENCH_BATCH", "100"))
+BATCH = 100
 BULK = 10_000
 
 

@@ -39,10 +39,13 @@ class TenurePeer:
     def producers(self, connections: int) -> list[Callable[[Payload], Any]]:
         return [lambda payload: self._app.enqueue("noop", payload, queue=QUEUE)] * connections
 
-    def work(self, seen: Seen, *, batch: int | None = None) -> None:
+    def work(self, seen: Seen, *, batch: int | None = None, feature: str = "") -> None:
         @self._app.task(queue=QUEUE)
-        def noop(job: Job) -> None:
+        def noop(job: Job) -> Any:
             seen(job.payload)
+            if feature == "progress":
+                job.progress({"done": 1})
+            return {"sent": True} if feature == "result" else None
 
         # At most `slots` run and `buffer` wait for them.
         ahead = {} if batch is None else {"slots": 1, "buffer": batch - 1}

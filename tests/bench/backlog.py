@@ -1,0 +1,63 @@
+"""Measure f: a few jobs in front of many, or behind many that are not due."""
+
+from __future__ import annotations
+
+import time
+
+from tests.bench.adapter import AdapterFailed
+from tests.bench.figures import Figure, Results
+from tests.bench.measures import Turn, wait_until_handled
+
+JOBS = 5_000
+HOUR = 3600.0
+SLOWEST = 5_000
+"""Jobs a second that a bulk enqueue must reach, for the backlog to be had in time."""
+FIGURES = (
+    Figure("f alone", "f: 5k jobs alone"),
+    Figure("f front", "f: 5k jobs in front of the backlog"),
+    Figure("f front kept", "f: the same to 5k jobs alone", "ratio"),
+    Figure("f behind", "f: 5k jobs behind delayed ones of higher priority"),
+    Figure("f behind kept", "f: the same to 5k jobs alone", "ratio"),
+    Figure("f backlog", "f: the backlog", "jobs"),
+)
+
+
+def backlog(turn: Turn, results: Results, *, many: int) -> None:
+    """The first jobs of a queue, alone and then in front of many."""
+    name = turn.peer.name
+    turn.bulk(JOBS)
+    alone = _first(turn)
+    results.add("f alone", name, alone)
+    turn.bulk(JOBS)
+    if turn.bulk(JOBS) < SLOWEST:
+        raise AdapterFailed(f"cannot have {many} jobs in time")
+    turn.bulk(many)
+    results.add("f backlog", name, many)
+    turn.database.connection.execute("vacuum analyze")
+    front = _first(turn)
+    results.add("f front", name, front)
+    results.add("f front kept", name, front / alone)
+
+
+def behind(turn: Turn, results: Results, *, many: int) -> None:
+    """A few jobs, with many of a higher priority that are not due yet."""
+    name = turn.peer.name
+    if turn.bulk(JOBS) < SLOWEST:
+        raise AdapterFailed(f"cannot have {many} jobs in time")
+    alone = _first(turn)
+    turn.bulk(many, urgent=True, delay=HOUR)
+    turn.bulk(JOBS)
+    turn.database.connection.execute("vacuum analyze")
+    late = _first(turn)
+    results.add("f behind", name, late)
+    results.add("f behind kept", name, late / alone)
+
+
+def _first(turn: Turn) -> float:
+    """How fast a new worker handles its first jobs; it is then stopped."""
+    with turn.workers() as [worker]:
+        wait_until_handled([worker], JOBS)
+        worker.ask("stop")
+        started: list[float] = sorted(t for _, t in worker.ask("starts")["starts"])
+    time.sleep(0.5)
+    return JOBS / (started[JOBS - 1] - started[0])
