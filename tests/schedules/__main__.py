@@ -25,12 +25,16 @@ PROMISED = 20_000
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.schedules", description=__doc__)
     parser.add_argument("--backend", choices=("postgres", "sqlite", "both"), default="both")
-    parser.add_argument("--family", action="append", default=[], choices=sorted(BY_NAME))
+    parser.add_argument(
+        "--family", action="append", default=[], choices=sorted(BY_NAME), metavar="NAME"
+    )
     parser.add_argument("--sample", type=int, help="schedules for each backend; all if not given")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--replay", metavar="FAMILY:ORDER", help="one schedule, step by step")
     given = parser.parse_args()
+    if given.replay and given.replay.partition(":")[0] not in BY_NAME:
+        parser.error(f"there is no such family: {given.replay}")
     backends = ["postgres", "sqlite"] if given.backend == "both" else [given.backend]
     with template(needed="postgres" in backends) as name:
         if given.replay:

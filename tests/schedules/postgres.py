@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from psycopg import pq
+from psycopg.conninfo import make_conninfo
 from psycopg.pq import DiagnosticField, ExecStatus
 
 from tests.model import Disagreement, Waits
@@ -46,7 +47,7 @@ alter function tenure.cancel set lock_timeout = '30s';
 alter function tenure.retry set lock_timeout = '30s';
 """
 
-SESSION = b"-c statement_timeout=40s -c enable_seqscan=off -c plan_cache_mode=force_generic_plan"
+SESSION = "-c statement_timeout=40s -c enable_seqscan=off -c plan_cache_mode=force_generic_plan"
 RENEWED_AFTER = 1500
 """Schedules for which a session is used. A claim leaves a setting behind for each queue."""
 
@@ -139,7 +140,7 @@ class Postgres:
     holds_rows = True
 
     def __init__(self, dsn: str) -> None:
-        self._dsn = f"{dsn}&options={SESSION.decode().replace(' ', '%20').replace('=', '%3D')}"
+        self._dsn = make_conninfo(dsn, options=SESSION)
         self._watcher = Session(self._dsn)
         self._sessions: dict[str, Session] = {}
         self._calls: dict[str, Call] = {}

@@ -30,7 +30,7 @@ def failure(done: Performance, backend: str) -> str:
     """The whole report of a schedule that went wrong, with how to run it again."""
     how = (
         "Each actor is a psql of its own on a scratch database with tenure, tests/clock.sql, and "
-        "'create table application (queue text, actor text)'."
+        "'create table application (queue text, actor text)'. Job ids are those of this run."
         if backend == "postgres"
         else "Each actor is a SqliteControlPlane of its own; a transaction is a connection."
     )

@@ -17,6 +17,7 @@ from tenure.values import (
     Swept,
     Verdict,
 )
+from tests.model import Waits
 
 NOTHING = {"guard": "passes"} | dict.fromkeys(
     ("claim_job", "reclaim", "next_eligible_job_id"), "nothing"
@@ -42,6 +43,8 @@ def word(answer: Any, verb: str = "") -> str:
         return "found"
     if isinstance(answer, Enqueued):
         return "created" if answer.created else "exists"
+    if answer is Waits:
+        return "waits"
     if isinstance(answer, type):
         return answer.__name__
     if verb == "next_eligible_job_id" and answer is not None:
