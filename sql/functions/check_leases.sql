@@ -19,6 +19,9 @@ begin
              coalesce(cardinality(p_tokens)::text, 'no')),
       'Pass one token for each job.');
   end if;
+  if array_ndims(p_job_ids) > 1 or array_ndims(p_tokens) > 1 then
+    perform refuse('job_ids or tokens is an array of arrays', 'Pass an array of numbers.');
+  end if;
   if array_position(p_job_ids, null) is not null or array_position(p_tokens, null) is not null then
     perform refuse('a job_id or token is null', 'Pass them as claim returned them.');
   end if;

@@ -344,6 +344,9 @@ begin
              coalesce(cardinality(p_tokens)::text, 'no')),
       'Pass one token for each job.');
   end if;
+  if array_ndims(p_job_ids) > 1 or array_ndims(p_tokens) > 1 then
+    perform refuse('job_ids or tokens is an array of arrays', 'Pass an array of numbers.');
+  end if;
   if array_position(p_job_ids, null) is not null or array_position(p_tokens, null) is not null then
     perform refuse('a job_id or token is null', 'Pass them as claim returned them.');
   end if;
@@ -485,13 +488,17 @@ CREATE FUNCTION tenure.check_span(p_what text, p_span interval, p_least interval
     SET search_path TO 'tenure', 'pg_temp'
     AS $$
 begin
-  if coalesce(p_span between p_least and p_most, false) then
+  if coalesce(p_span between p_least and p_most
+              and least(extract(year from p_span), extract(month from p_span),
+                        extract(day from p_span), extract(hour from p_span),
+                        extract(minute from p_span), extract(second from p_span)) >= 0,
+              false) then
     return;
   end if;
 
   perform refuse(
     format('%s is %s', p_what, coalesce(p_span::text, 'null')),
-    format('Use a duration from %s to %s.', p_least, p_most));
+    format('Use a duration from %s to %s, no part of it negative.', p_least, p_most));
 end;
 $$;
 
@@ -649,22 +656,23 @@ begin
 end;
 $$;
 
-CREATE FUNCTION tenure.clear_partition(p_name text) RETURNS boolean
+CREATE FUNCTION tenure.clear_partition(p_name text, p_limit integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'tenure', 'pg_temp'
-    AS $$
+    AS $_$
 declare
-  v_deleted bigint;
+  v_deleted integer;
 begin
   execute format(
     'delete from attempt
       where ctid = any (array(
-              select a.ctid from %I as h join attempt as a on a.job_id = h.id limit 10000))',
-    p_name);
+              select a.ctid from %I as h join attempt as a on a.job_id = h.id limit $1))',
+    p_name)
+    using p_limit;
   get diagnostics v_deleted = row_count;
-  return v_deleted < 10000;
+  return v_deleted;
 end;
-$$;
+$_$;
 
 CREATE FUNCTION tenure.clock() RETURNS timestamp with time zone
     LANGUAGE sql SECURITY DEFINER
@@ -1302,6 +1310,7 @@ CREATE FUNCTION tenure.maintain() RETURNS SETOF text
     AS $_$
 declare
   v_today date := (clock() at time zone 'UTC')::date;
+  v_left  integer := 10000;
   v_name  text;
   v_old   text[] := '{}';
 begin
@@ -1324,9 +1333,12 @@ begin
        and substr(c.relname, 13)::date < v_today - 30
      order by c.relname
   loop
-    if clear_partition(v_name) then
-      v_old := v_old || v_name;
+    v_left := v_left - clear_partition(v_name, v_left);
+    if v_left = 0 then
+      return next format('left the attempts of %s for the next call', v_name);
+      exit;
     end if;
+    v_old := v_old || v_name;
   end loop;
 
   for v_day in 0 .. 7 loop
@@ -3327,7 +3339,7 @@ REVOKE ALL ON FUNCTION tenure.claim(p_queues text[], p_worker_id text, p_max_job
 
 REVOKE ALL ON FUNCTION tenure.claim_job(p_job_id bigint, p_worker_id text, p_lease_for interval) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION tenure.clear_partition(p_name text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tenure.clear_partition(p_name text, p_limit integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.clock() FROM PUBLIC;
 
