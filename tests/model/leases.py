@@ -166,9 +166,9 @@ def renew(
     *,
     lease_for: timedelta = LEASE_FOR,
 ) -> tuple[World, list[Renewal]]:
-    """Also when lapsed: the token decides, not the clock."""
+    """Also when lapsed: the token decides, not the clock. One answer for each lease."""
     answers = []
-    for job_id, token in leases:
+    for job_id, token in dict.fromkeys(leases):
         job = world.owned(job_id, worker_id, token)
         outcome = LeaseRenewal.LOST
         if job is not None:

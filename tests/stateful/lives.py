@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.contract.backends import Pool
@@ -43,6 +43,8 @@ class Lives:
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
                 print_blob=False,
+                phases=[Phase.generate, Phase.shrink],
+                report_multiple_bugs=False,
             ),
         )
 
@@ -50,5 +52,9 @@ class Lives:
         self.count += 1
         stack = ExitStack()
         folder = stack.enter_context(TemporaryDirectory(dir=self.folder))
-        sides = [side.postgres(self.pool, stack), side.sqlite(Path(folder) / "jobs", stack)]
+        sides = [
+            side.postgres(self.pool, stack),
+            side.sqlite(Path(folder) / "jobs", stack),
+            side.ModelSide(),
+        ]
         return Life(Together(sides, WORKERS), stack, thorough=self.thorough)

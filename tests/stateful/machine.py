@@ -105,7 +105,7 @@ class Life(RuleBasedStateMachine):
     @rule(options=some.job_options, queue=some.queue, run_at=some.run_at)
     def enqueue(self, options: dict[str, Any], queue: str, run_at: timedelta | None) -> None:
         if run_at is not None:
-            options = options | {"run_at": self.together.now + run_at}
+            options = options | {"delay": None, "run_at": self.together.now + run_at}
         self.enqueue_all([options], [queue], one=True)
 
     @rule(options=st.lists(some.job_options, min_size=2, max_size=5), data=st.data())

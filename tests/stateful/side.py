@@ -6,14 +6,17 @@ import dataclasses
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tenure.errors import TenureError
-from tenure.records import AttemptRecord, JobRecord
+from tenure.records import AttemptRecord, JobRecord, QueueRecord
 from tenure.sqlite_values import micros
+from tests import model
 from tests.contract.backends import Backend, Pool, Postgres, Sqlite
+from tests.model.backend import Model
 
 UNKNOWN = -1
 """The number of a job that there never was."""
@@ -58,7 +61,7 @@ class Side:
             return [self.plain(member) for member in value]
         if dataclasses.is_dataclass(value) and hasattr(value, "job_id"):
             assert not isinstance(value, type)
-            return dataclasses.replace(value, job_id=self.number(value.job_id))
+            return replace(value, job_id=self.number(value.job_id))
         return value
 
     def jobs(self) -> dict[int, JobRecord]:
@@ -72,8 +75,41 @@ class Side:
     def set_due(self, number: int, due: datetime) -> None:
         self._execute("next_attempt_at", self.id(number), due)
 
+    def queues(self) -> list[QueueRecord] | None:
+        """None where nobody looks at queues."""
+        return self.records.queues()
+
+    def written(self) -> list[str] | None:
+        return self.backend.written()
+
     def set_token(self, number: int, token: int) -> None:
         self._execute("token", self.id(number), token)
+
+
+class ModelSide(Side):
+    """The model of the contract, which has jobs and no tables."""
+
+    def __init__(self) -> None:
+        self._model = Model()
+        super().__init__("the model", self._model, self._overwrite)
+
+    def jobs(self) -> dict[int, JobRecord]:
+        found = {self.number(i): self._model.world.shown(i) for i in self._model.world.jobs}
+        return {n: replace(job, job_id=n) for n, job in found.items() if job is not None}
+
+    def set_due(self, number: int, due: datetime) -> None:
+        """Raises `Disagreement` where the model does not permit it."""
+        self._model.world = model.observe(self._model.world, self.id(number), due)
+
+    def queues(self) -> None:
+        return None
+
+    def written(self) -> None:
+        return None
+
+    def _overwrite(self, column: str, job_id: int, value: Any) -> None:
+        world = self._model.world
+        self._model.world = world.changed(world.jobs[job_id], **{column: value})
 
 
 def postgres(pool: Pool, stack: ExitStack) -> Side:

@@ -39,7 +39,7 @@ job_options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "priority": st.sampled_from([5, 0, 9, 4]),
         "delay": delay,
         "max_attempts": st.integers(1, 4),
-        "dedup_key": st.sampled_from(["one", "two", "l" * 600]),
+        "dedup_key": st.sampled_from(["one", "two"]),
         "timeout": timeout,
         "retry_base": st.sampled_from([ZERO, None, SECOND]),
         "retry_cap": st.sampled_from([None, ZERO, 3 * SECOND]),
@@ -49,8 +49,8 @@ job_options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 
 failures = st.builds(
     Failure,
-    error_type=st.sampled_from(["ValueError", "", "É" * 200]),
-    message=st.sampled_from(["broken", "", "a\0b"]),
+    error_type=st.sampled_from(["ValueError", "", "É"]),
+    message=st.sampled_from(["broken", "", "line\nline"]),
     traceback=st.sampled_from([None, "line 1"]),
     retryable=st.sampled_from([True, True, True, False]),
     cancel=st.sampled_from([False, False, False, True]),

@@ -68,19 +68,19 @@ class Together:
         """Every read there is answers alike."""
         for number in self.jobs:
             self._same_attempts(number)
-        self._same("queues", [side.records.queues() for side in self.sides])
+        self._same("queues", [side.queues() for side in self.sides])
         self._same("lapsed", [side.plain(side.plane.lapsed(10_000)) for side in self.sides])
         for worker_id in self._workers:
             held = [side.plain(side.plane.held(worker_id)) for side in self.sides]
             self._same(f"held by {worker_id}", [sorted(h, key=repr) for h in held])
-        self._same("written", [side.backend.written() for side in self.sides])
+        self._same("written", [side.written() for side in self.sides])
 
     def _same_attempts(self, number: int) -> None:
         self._same(f"attempts of {number}", [side.attempts(number) for side in self.sides])
 
     def _same(self, what: str, found: Sequence[Any]) -> None:
         for side, other in zip(self.sides[1:], found[1:], strict=True):
-            if other != found[0]:
+            if other is not None and other != found[0]:
                 first = self.sides[0].name
                 raise AssertionError(
                     f"{what} differ:\n  {first}: {_told(found[0], other)}\n"
@@ -91,26 +91,29 @@ class Together:
         """Give all sides the first one's due times, where all are within the same backoff."""
         dues = {}
         for number, job in sights[0].items():
-            others = [sight.get(number) for sight in sights[1:]]
-            if job.next_attempt_at is None or job == self.jobs.get(number):
+            due = job.next_attempt_at
+            others = [sight.get(number) for sight in sights]
+            if due is None or job == self.jobs.get(number):
                 continue
-            for side, sight, other in zip(self.sides[1:], sights[1:], others, strict=True):
-                if other is None or other.next_attempt_at in (None, job.next_attempt_at):
-                    continue
-                assert other.next_attempt_at is not None
-                if self._is_backoff(number, job) and self._is_backoff(number, other):
-                    side.set_due(number, job.next_attempt_at)
-                    dues[number] = job.next_attempt_at
-                    sight[number] = dataclasses.replace(other, next_attempt_at=job.next_attempt_at)
+            if all(other and self._may_be(number, other, due) for other in others):
+                dues[number] = due
+                for side, sight in zip(self.sides[1:], sights[1:], strict=True):
+                    side.set_due(number, due)
+                    sight[number] = dataclasses.replace(sight[number], next_attempt_at=due)
         return dues
 
+    def _may_be(self, number: int, job: JobRecord, due: datetime) -> bool:
+        """Whether the job is due then, or by a backoff that may be as long."""
+        return job.next_attempt_at == due or self._is_backoff(number, job)
+
     def _is_backoff(self, number: int, job: JobRecord) -> bool:
+        if job.next_attempt_at is None or job.attempt == 0:
+            return False
         base, cap = self._retries[number]
         full = min(
             RETRY_CAP if cap is None else cap,
             (RETRY_BASE if base is None else base) * 2 ** min(job.attempt - 1, 30),
         )
-        assert job.next_attempt_at is not None
         wait = job.next_attempt_at - self.now
         least, most = full * 3 / 4 - MICROSECOND, full + MICROSECOND
         return bool(least <= wait <= most)
