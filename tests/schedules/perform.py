@@ -36,6 +36,10 @@ class Backend(Protocol):
         """The answer of a call that waited."""
         ...
 
+    def has_gone_on(self, actor: str) -> bool:
+        """Whether a call that waits has been answered all the same."""
+        ...
+
     def rows(self, job_ids: Sequence[int], queue: str) -> list[Row]: ...
 
     def clear(self, job_ids: Sequence[int]) -> None: ...
@@ -160,6 +164,9 @@ class _Act:
         job_ids = set(stage.committed.jobs).union(*(o.jobs for o in stage.open.values()))
         found = self._backend.rows(sorted(job_ids), self._done.queue)
         wrong = rows.differences(stage.committed, stage.written, found)
+        for actor, waiting in stage.waiting.items():
+            if self._backend.has_gone_on(actor):
+                wrong.append(f"{waiting.call.verb} of {actor} goes on, the model says it waits")
         for step in stage.transitions:
             wrong += model.broken(step.before, step.after, *step.verbs)
         if wrong:

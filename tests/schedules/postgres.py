@@ -176,6 +176,10 @@ class Postgres:
             raise Disagreement(f"{self._calls[actor].verb} of {actor} goes on waiting")
         return self._answer(actor)
 
+    def has_gone_on(self, actor: str) -> bool:
+        """Whether a call that was left waiting has been answered."""
+        return self._session(actor).has_answer(0)
+
     def rows(self, job_ids: Sequence[int], queue: str) -> list[Row]:
         ids = "{" + ",".join(map(str, job_ids)) + "}"
         return self._watcher.run(rows.POSTGRES, [ids.encode(), queue.encode()])
@@ -212,5 +216,7 @@ class Postgres:
         return statements.FUNCTIONS[self._calls[actor].verb].read(found)
 
     def _is_blocked(self, session: Session) -> bool:
+        """Whether it waits for another actor; the server's own work may be in its way as well."""
         [[blockers]] = self._watcher.run("select pg_blocking_pids($1)", [str(session.pid).encode()])
-        return blockers != "{}"
+        actors = {str(other.pid) for other in self._sessions.values()}
+        return not actors.isdisjoint(str(blockers).strip("{}").split(","))

@@ -77,6 +77,9 @@ class Sqlite:
     def late(self, actor: str) -> Any:
         raise AssertionError("nobody waits on SQLite")
 
+    def has_gone_on(self, actor: str) -> bool:
+        return False
+
     def rows(self, job_ids: Sequence[int], queue: str) -> list[Row]:
         found = self._own.execute(
             rows.SQLITE, {"job_ids": json.dumps(list(job_ids)), "queue": queue}

@@ -140,6 +140,16 @@ def test_a_loss_is_noticed_by_a_schedule_that_can_be_replayed(
     assert "NOT AS THE MODEL SAYS" in told
 
 
+def test_a_wait_that_ends_by_itself_is_noticed(postgresql_server: NoopExecutor) -> None:
+    hasty = "alter function tenure.cancel set lock_timeout = '20ms'"
+
+    with house.opened("postgres", postgresql_server.template_dbname, [hasty]) as backend:
+        found = first_violation(backend, "guard-guard-cancel")
+
+    assert found is not None
+    assert "the model says" in found.violations[0]
+
+
 def test_a_loss_is_noticed_on_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lapse = "   and lease_expires_at <= :now\n"
     assert lapse in sqlite_lease.RECLAIM
