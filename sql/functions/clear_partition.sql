@@ -1,25 +1,27 @@
--- clear_partition(name) -> boolean (internal)
+-- clear_partition(name, limit) -> integer (internal)
 --
--- Deletes up to 10,000 attempts of the jobs in one history partition; true when none are left,
--- so that it can be dropped.
+-- Deletes up to limit attempts of the jobs in one history partition; how many there were. Fewer
+-- than limit is proof that it can be dropped.
 create or replace function clear_partition(
-  p_name text
+  p_name  text,
+  p_limit integer
 )
-  returns boolean
+  returns integer
   language plpgsql
   volatile
   security definer
   set search_path from current
 as $$
 declare
-  v_deleted bigint;
+  v_deleted integer;
 begin
   execute format(
     'delete from attempt
       where ctid = any (array(
-              select a.ctid from %I as h join attempt as a on a.job_id = h.id limit 10000))',
-    p_name);
+              select a.ctid from %I as h join attempt as a on a.job_id = h.id limit $1))',
+    p_name)
+    using p_limit;
   get diagnostics v_deleted = row_count;
-  return v_deleted < 10000;
+  return v_deleted;
 end;
 $$;

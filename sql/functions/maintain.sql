@@ -4,6 +4,9 @@
 -- days, with the attempts of their jobs. Forgets workers not seen for a day. Call it hourly or
 -- so; of several at once one does it all.
 --
+-- A call deletes 10,000 attempts at most, so that it ends in time under a statement_timeout; what
+-- it leaves it says, and the next call goes on from there.
+--
 -- A partition is attached or dropped under a lock_timeout of 50 ms and left for the next call
 -- when that is not enough: waiting for readers would block every completion behind it. A day
 -- whose rows went to the default partition for want of one is moved when it has at most 10,000
@@ -22,6 +25,7 @@ create or replace function maintain()
 as $$
 declare
   v_today date := (clock() at time zone 'UTC')::date;
+  v_left  integer := 10000;
   v_name  text;
   v_old   text[] := '{}';
 begin
@@ -44,9 +48,12 @@ begin
        and substr(c.relname, 13)::date < v_today - 30
      order by c.relname
   loop
-    if clear_partition(v_name) then
-      v_old := v_old || v_name;
+    v_left := v_left - clear_partition(v_name, v_left);
+    if v_left = 0 then
+      return next format('left the attempts of %s for the next call', v_name);
+      exit;
     end if;
+    v_old := v_old || v_name;
   end loop;
 
   for v_day in 0 .. 7 loop

@@ -6,6 +6,15 @@ _ATTEMPT_0 = "a job without an attempt is queued: a claim spends one, and a refu
 
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
+    "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
+    "postgres claim: and v_met": "spares a setting: what would be kept is kept already",
+    "postgres claim: continue when v_take = 0": "spares a statement that takes nothing",
+    "postgres end_queued: and CAST(j.status AS text) = 'queued'": (
+        "its callers have locked the row and found it queued"
+    ),
+    "postgres enqueue_many: exit when v_made = cardinality(v_new)": (
+        "spares a search for what was just inserted"
+    ),
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
     "sqlite sqlite_schema.INSTALLED: and type = 'table'": "nothing else has the name of the table",
