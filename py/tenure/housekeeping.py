@@ -84,7 +84,7 @@ class Housekeeping:
             cost = self._sweep()
             self._do("give_back", self._chores.give_back)
             if self._maintained.is_due():
-                self._do("maintain", self._chores.maintain)
+                self._maintain()
             # A process that was stopped in the middle measures hours: twice in a row it counts.
             pause = max(self._every * random.uniform(0.8, 1.2), COST_FACTOR * min(cost, before))
             before = cost
@@ -113,6 +113,11 @@ class Housekeeping:
                 break
         return cost
 
+    def _maintain(self) -> None:
+        done = self._do("maintain", self._chores.maintain) or []
+        if any(line.startswith("left the attempts") for line in done):
+            self._maintained.soon()
+
     def _do(self, name: str, chore: Callable[[], T]) -> T | None:
         """What the chore returns; None when it failed."""
         try:
@@ -135,3 +140,7 @@ class _Turn:
             return False
         self._next = now + self._every * random.uniform(0.9, 1.1)
         return True
+
+    def soon(self) -> None:
+        """Come round at once, for what was left."""
+        self._next = 0.0

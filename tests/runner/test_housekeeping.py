@@ -67,3 +67,30 @@ def test_sweeps_that_are_costly_again_and_again_come_less_often(
 
     assert pauses[0] < 0.05
     assert min(pauses[1:]) >= 20 * 0.05
+
+
+def test_upkeep_that_left_something_goes_on_at_the_next_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """O32: an hour later there would be more to delete than one call does."""
+    said = [["left the attempts of a day for the next call"], ["dropped a day"]]
+    calls: list[int] = []
+    rounds = 0
+
+    def maintain() -> list[str]:
+        calls.append(rounds)
+        return said[len(calls) - 1]
+
+    def stops_within(seconds: float) -> bool:
+        nonlocal rounds
+        rounds += 1
+        return rounds == 4
+
+    chores = Chores(lambda: None)
+    monkeypatch.setattr(chores, "maintain", maintain)
+    housekeeping = Housekeeping(chores, every=OFTEN)
+    monkeypatch.setattr(housekeeping, "_stops_within", stops_within)
+
+    housekeeping._run()
+
+    assert calls == [0, 1]
