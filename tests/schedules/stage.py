@@ -80,6 +80,8 @@ class Stage:
 
     def view(self, actor: str) -> World:
         """The world as an actor sees it."""
+        if not self.open:
+            return self.committed
         others = [o for name, o in self.open.items() if name != actor and not o.is_void]
         own = self.open.get(actor)
         jobs = self.committed.jobs if own is None else {**self.committed.jobs, **own.jobs}
@@ -143,14 +145,18 @@ class Stage:
         return self if known is view else self._stored(actor, view, known)
 
     def _called(self, actor: str, call: Call, instant: datetime) -> tuple[Stage, Any]:
-        view = replace(self.view(actor), now=instant)
+        view = self.view(actor)
+        if view.now != instant:
+            view = replace(view, now=instant)
         after, answer = getattr(model, call.verb)(view, *call.arguments, **call.options)
         if answer is Waits:
             waiting = {**self.waiting, actor: Waiting(call=call, since=instant)}
             return replace(self, waiting=waiting), answer
         own = self.open.get(actor)
-        step = Transition(before=view, after=after, verbs=frozenset({call.verb}))
-        stage = replace(self, transitions=(*self.transitions, step))
+        stage = self
+        if after is not view:
+            step = Transition(before=view, after=after, verbs=frozenset({call.verb}))
+            stage = replace(self, transitions=(*self.transitions, step))
         if own is None:
             return stage._stored(actor, view, after), answer
         if isinstance(answer, type) and issubclass(answer, TenureError):
@@ -167,6 +173,8 @@ class Stage:
         return stage._with(actor, own)._stored(actor, view, after), answer
 
     def _stored(self, actor: str, before: World, after: World) -> Stage:
+        if after is before:
+            return self
         changed = {j: job for j, job in after.jobs.items() if before.jobs.get(j) is not job}
         own = self.open.get(actor)
         if own is not None:

@@ -45,7 +45,7 @@ TRANSACTIONS: tuple[Family, ...] = (
     family(
         "guard-vanishes",
         LAPSED,
-        ada="begin, guard, write, update anyway",
+        ada="begin, guard, write",
         olga="cancel, requested",
         ada2="renew, begin, guard, commit",
     ),
