@@ -94,7 +94,10 @@ def _work(todo: Any, done: Any, template: str) -> None:
     try:
         with ExitStack() as stack:
             theatres: dict[str, Theatre] = {}
+            parent = multiprocessing.parent_process()
             while (task := todo.get()) is not None:
+                if parent is None or not parent.is_alive():
+                    return
                 if task.backend not in theatres:
                     backend = stack.enter_context(house.opened(task.backend, template))
                     theatres[task.backend] = Theatre(backend)
