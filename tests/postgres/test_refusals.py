@@ -42,6 +42,7 @@ REFUSED: list[tuple[str, list[Any], str]] = [
     ("cancel_requested", [None], "job_id is null"),
     ("claim", [None, "ada"], "the number of queues is null"),
     ("claim", [[], "ada"], "the number of queues is 0"),
+    ("claim", [["q", None], "ada"], "a queue is null"),
     ("claim", [["q"], None], "worker_id is null"),
     ("claim", [["q"], "ada", None], "max_jobs is null"),
     ("claim", [["q"], "ada", 0], "max_jobs is 0"),

@@ -60,6 +60,9 @@ begin
 
   foreach v_queue in array p_queues loop
     exit when v_left = 0;
+    if v_queue is null then
+      perform refuse('a queue is null', 'Pass the names of queues.');
+    end if;
     continue when v_queue = any (v_seen);
     v_seen := v_seen || v_queue;
 
