@@ -12,7 +12,7 @@ OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/tes
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test versions soak schedules bench bench-quick bench-lock check mutants freeze first-schema lock clean
+.PHONY: help demo demo-postgres test versions fuzz soak schedules bench bench-quick bench-lock check mutants freeze first-schema lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ versions: $(VENV)/.dev ## Run what depends on the server on each major version; 
 
 schedules: $(VENV)/.dev ## Perform every interleaving of short scripts and compare it with the model; ARGS='--sample 2000'
 	@$(BIN)/python -m tests.schedules $(ARGS)
+
+fuzz: $(VENV)/.dev ## Random calls of the functions, random lives over both databases; ARGS='sql --seconds 900 --seed 7'
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)

@@ -93,6 +93,8 @@ class Known:
 
     jobs: list[tuple[int, int, str | None, str | None]]
     horizon: int
+    infinite_spans: bool
+    """Whether this PostgreSQL has them."""
 
 
 class Arguments:
@@ -151,7 +153,7 @@ class Arguments:
         samples = {
             "bigint": ["1", "2", "null", str(self._focus[0][0] if self._focus else 7)],
             "text": ["q", "mail", "null", "complete"],
-            "interval": ["1s", "infinity", "null"],
+            "interval": ["1s", "null", "infinity" if self._known.infinite_spans else "-1s"],
             "boolean": ["t", "f", "null"],
             "jsonb": ["1", "null", "true"],
         }[member]
@@ -179,7 +181,7 @@ class Arguments:
             case "integer" | "smallint":
                 return draw.choice(INTEGERS)
             case "interval":
-                return draw.choice(INTERVALS)
+                return draw.choice([s for s in INTERVALS if self._has(s)])
             case "timestamp with time zone":
                 return draw.choice(INSTANTS)
             case "boolean":
@@ -193,6 +195,9 @@ class Arguments:
             case "text" | "name":
                 return draw.choice(NAMES if draw.random() < 0.5 else ["q", "mail", "ada", "paused"])
         raise AssertionError(f"no values for {type_}: add some")
+
+    def _has(self, span: str | None) -> bool:
+        return self._known.infinite_spans or span not in ("infinity", "-infinity")
 
     def _new_jobs(self) -> Any:
         draw = self._draw

@@ -24,6 +24,9 @@ A_WORLD = 250
 MOST_JOBS = 200
 """More would make looking at them slow."""
 
+NO_TRANSACTION = {"25P01"}
+"""The end of a transaction that was never begun."""
+
 PRELUDES = [
     "begin isolation level repeatable read",
     "begin isolation level serializable",
@@ -48,6 +51,8 @@ class Fuzz:
     """Sessions by role ('' is the owner's), the functions, and what was found so far."""
 
     sessions: dict[str, psycopg.Connection[Any]]
+    observer: str
+    """The role that may read the views."""
     functions: list[Function]
     world: World
     draw: random.Random
@@ -59,11 +64,16 @@ class Fuzz:
     def __post_init__(self) -> None:
         self._left = 0
         """Calls, until the world is built anew."""
+        self._warnings: list[str] = []
+        """Of one call: a sweep says so when a job cannot be decided about."""
+        for session in self.sessions.values():
+            session.add_notice_handler(self._hear)
         self._known, self._sight = self._begin()
 
     def run(self, calls: int) -> None:
         for _ in range(calls):
             if self._left == 0 or self._sight.jobs > MOST_JOBS:
+                self._read_views()
                 self._known, self._sight = self._begin()
             if self._left % 10 == 0:
                 self._known = self.world.known()
@@ -78,6 +88,7 @@ class Fuzz:
         role = self.draw.choice(list(self.sessions) if anybody else ["", *sorted(function.roles)])
         statement = self._statement(function)
         prelude = self.draw.choice(PRELUDES) if self.draw.random() < 0.1 else ""
+        self._warnings.clear()
         started = time.monotonic()
         error = self._call(self.sessions[role], prelude, statement)
         seconds = time.monotonic() - started
@@ -93,10 +104,12 @@ class Fuzz:
         self.answers[error.sqlstate or "?" if error else "ok"] += 1
         self.slowest = max(self.slowest, (seconds, shown))
         wrong = self._wrong(function, role, prelude, error)
-        if error is not None and self._sight.digest != before.digest:
+        if error is not None and self._sight.rows != before.rows:
             wrong = wrong or f"{error.sqlstate}, yet something changed"
         if late := self._sight.due_before - before.due:
             wrong = wrong or f"due before the call: {late}"
+        if self._warnings:
+            wrong = wrong or f"warned: {self._warnings}"
         if self._sight.lapsed:
             wrong = wrong or f"leases that lapsed before they were granted: {self._sight.lapsed}"
         if wrong:
@@ -148,6 +161,17 @@ class Fuzz:
         if code == "22023" and not error.diag.message_hint:
             return f"22023 without a hint: {message}"
         return None
+
+    def _hear(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING" and notice.sqlstate not in NO_TRANSACTION:
+            self._warnings.append(notice.message_primary or "")
+
+    def _read_views(self) -> None:
+        """Whatever the calls have left can be looked at."""
+        for view in self.world.views():
+            for role in ("", self.observer):
+                if error := self._call(self.sessions[role], "", f"select * from tenure.{view}"):
+                    self.findings.append(Finding(f"select * from tenure.{view};", str(error)))
 
     def _look(self, before: datetime) -> Sight:
         return self.world.sight([s.info.backend_pid for s in self.sessions.values()], before)

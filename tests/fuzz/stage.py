@@ -41,6 +41,7 @@ def fuzz(dsn: str, seed: int) -> Iterator[Fuzz]:
                 session.execute(sql.SQL("set role {}").format(sql.Identifier(role)))
         yield Fuzz(
             sessions,
+            roles["observe"],
             public_functions(owner, list(roles.values())),
             World(owner),
             random.Random(seed),

@@ -53,20 +53,18 @@ select id, token, coalesce(worker_id, 'ada'), null from tenure.job_history
  limit 25
 """
 
-SIGHT = """
-select concat_ws(' ', (select md5(string_agg(t::text, '' order by t.id)) from tenure.job as t),
-                 (select md5(string_agg(t::text, '' order by t.id)) from tenure.job_history as t),
-                 (select md5(string_agg(t::text, '' order by t.job_id, t.token))
-                    from tenure.attempt as t),
-                 (select md5(string_agg(t::text, '' order by t.queue)) from tenure.queue as t),
-                 (select md5(string_agg(t::text, '' order by t.worker_id)) from tenure.worker as t),
-                 (select md5(t::text) from tenure.install as t),
-                 (select count(*) from pg_class as c
-                   where c.relnamespace = 'tenure'::regnamespace),
-                 (select md5(string_agg(p.proacl::text, '' order by p.oid)) from pg_proc as p
-                   where p.pronamespace = 'tenure'::regnamespace),
-                 (select count(*) from pg_locks as l
-                   where l.locktype = 'advisory' and l.pid = any (%s))),
+TABLES = ("job", "job_history", "attempt", "queue", "worker", "install")
+
+VERSIONS = ",\n".join(
+    "(select string_agg(concat_ws(' ', r.tableoid, r.ctid, r.xmin), ','"
+    f" order by r.tableoid, r.ctid) from tenure.{table} as r)"
+    for table in TABLES
+)
+
+SIGHT = f"""
+select array[{VERSIONS},
+         (select count(*)::text from pg_locks as l
+           where l.locktype = 'advisory' and l.pid = any (%s))],
        t.at,
        array(select row(j.id, j.token, j.next_attempt_at)::text from tenure.job as j
               where j.status = 'queued' and j.next_attempt_at < t.at),
@@ -88,8 +86,8 @@ select c.relname from pg_class as c
 class Sight:
     """The database after a call."""
 
-    digest: str
-    """Of every row, and of the advisory locks that the sessions hold."""
+    rows: list[str | None]
+    """Which version of each row there is, and how many advisory locks the sessions hold."""
     at: datetime
     due: frozenset[str]
     """What is due by then."""
@@ -115,13 +113,14 @@ class World:
         [horizon] = self._owner.execute(
             "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
         ).fetchone() or (0,)
-        return Known(self._owner.execute(JOBS).fetchall(), horizon)
+        infinite = self._owner.info.server_version >= 17_00_00
+        return Known(self._owner.execute(JOBS).fetchall(), horizon, infinite)
 
     def sight(self, pids: list[int], before: datetime) -> Sight:
         row = self._owner.execute(SIGHT, [pids, before]).fetchone()
         assert row is not None
-        digest, at, due, due_before, lapsed, jobs = row
-        return Sight(digest, at, frozenset(due), frozenset(due_before), lapsed, jobs)
+        rows, at, due, due_before, lapsed, jobs = row
+        return Sight(rows, at, frozenset(due), frozenset(due_before), lapsed, jobs)
 
     def views(self) -> list[str]:
         return [name for [name] in self._owner.execute(VIEWS)]
