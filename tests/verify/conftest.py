@@ -17,9 +17,9 @@ from tests.tools import databases
 __all__ = ["bare_tenure"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def install(migrated_database: str) -> Iterator[str]:
-    """A database with tenure in it, for all tests of a module."""
+    """A database with tenure in it, for all tests."""
     with databases.database(databases.new_name("verify"), template=migrated_database) as name:
         yield databases.url(name)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
+import psycopg
 import pytest
 
-from tenure.verify import run, session
+from tenure.verify import run, session, stage
+from tenure.verify.cancelling import CANCEL_MATRIX
 from tenure.verify.cells import Mark, Matrix
 from tenure.verify.owner import STATES
 from tenure.verify.racing import COMMITS, RACE_MATRIX, RACES, ROLLS_BACK
@@ -156,10 +160,11 @@ GUARD_HOLDS_NOTHING = Break(
     ids=["tokens", "worker_ids", "cancellations", "silence", "noise", "guard"],
 )
 def test_broken_functions_fail_their_cells_and_no_others(
-    part: str, breaks: list[Break], install: str
+    part: str, breaks: list[Break], install: str, role: Callable[..., str]
 ) -> None:
+    dsn = role("produce", "work", "operate")
     with broken(install, breaks):
-        report = verify(install, schema="tenure", part=part)
+        report = verify(dsn, schema="tenure", part=part)
 
     failed = [r for results in report.results.values() for r in results if r.mark is Mark.FAIL]
     assert {(result.row, result.column) for result in failed} == set().union(
@@ -176,12 +181,17 @@ def test_a_database_that_refuses_everything_does_not_pass(
     install: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "STALE", Matrix(name="stale", title="", cells=list))
+    monkeypatch.setattr(stage, "TRIES_AGAIN", 0)
     refusal = Break(
         "settle_jobs", without("     where j.token = a.token\n", "     where false\n"), set()
     )
     with broken(install, [refusal]):
         report = verify(install, schema="tenure", part="stale")
 
+    # Nor can it end the jobs that it made.
+    assert re.match(r"\d+ live and \d+ finished jobs in queues verify-", report.left)
+    with psycopg.connect(install) as owner:
+        owner.execute("delete from tenure.job")
     refused = {(r.row, r.column) for r in report.results["owner"] if r.mark is Mark.FAIL}
     assert refused >= cells(SETTLING, ["running", "lapsed, and nobody took it over"])
 
@@ -202,8 +212,10 @@ def test_a_verb_that_waits_is_a_failure_and_no_hang(
 
 
 def test_a_failure_is_told_as_statements_for_psql_and_a_broken_promise(
-    bare_tenure: Tenure, install: str, psql: Psql
+    bare_tenure: Tenure, install: str, psql: Psql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    told_of = [cell for cell in CANCEL_MATRIX.cells() if cell.column == "running"]
+    monkeypatch.setattr(run, "CANCEL_MATRIX", replace(CANCEL_MATRIX, cells=lambda: told_of))
     with broken(install, [COMPLETE_OVERRULES_A_CANCELLATION]):
         ran = bare_tenure("verify", "--dsn", install, "--schema", "tenure", "--only", "cancel")
 
@@ -215,5 +227,5 @@ def test_a_failure_is_told_as_statements_for_psql_and_a_broken_promise(
         assert statements[-1].startswith("  select verdict from tenure.complete(")
         assert [came, must] == ["  came: ok", "  must: cancel_requested"]
         assert breaks.startswith("  breaks: Cancellation holds. ")
-        assert psql(install, "-At", "-c", statements[0]).strip().isdecimal()
-    assert ran.out.endswith(" fail, 0 not possible here\n")
+        assert psql(install, "-At", "-c", f"begin; {statements[0]} rollback").strip().isdecimal()
+    assert ran.out.endswith("\n21 cells: 19 pass, 2 fail, 0 not possible here\n")

@@ -15,18 +15,16 @@ from psycopg import sql
 
 from tenure.verify import run
 from tenure.verify.cells import Cell, Line, Matrix
+from tenure.verify.dismantle import dismantle
 from tenure.verify.promises import ONE_OWNER
-from tenure.verify.words import ENQUEUE, leased
+from tenure.verify.session import Answer, Session
+from tenure.verify.stage import Stage
+from tenure.verify.words import ENQUEUE, leased, verb
 from tests.cli.conftest import Tenure
 from tests.verify.conftest import live_jobs, schemas
 
 
-@pytest.mark.parametrize(
-    ("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
-)
-def test_a_signal_ends_it_without_its_schema(
-    stop: signal.Signals, code: int, empty_database: Callable[[str], str]
-) -> None:
+def test_an_interrupt_ends_it_without_its_schema(empty_database: Callable[[str], str]) -> None:
     dsn = empty_database("verify")
     # A process that was started in the background of a shell ignores SIGINT.
     restored = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
@@ -40,11 +38,41 @@ def test_a_signal_ends_it_without_its_schema(
         env=environment,
     ) as process:
         _wait_for_jobs(dsn)
-        process.send_signal(stop)
+        process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=50)
 
-    assert (process.returncode, complaint.strip()) == (code, "")
+    assert (process.returncode, complaint.strip()) == (130, "")
     assert schemas(dsn) == []
+
+
+@pytest.mark.parametrize("verb_under_way", [".enqueue(", ".claim_job("])
+def test_a_termination_ends_it_without_a_live_job(
+    verb_under_way: str, bare_tenure: Tenure, install: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dismantled, before = [], signal.getsignal(signal.SIGTERM)
+
+    def impatiently(stage: Stage) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        dismantled.append(stage.name)
+        return dismantle(stage)
+
+    def asked(session: Session, statement: str) -> Answer:
+        answer = ask(session, statement)
+        if verb_under_way in statement:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return answer
+
+    ask = Session.ask
+    _playing(monkeypatch, ENQUEUE, ENQUEUE, leased(), verb("complete", "ok"))
+    monkeypatch.setattr(Session, "ask", asked)
+    monkeypatch.setattr(run, "dismantle", impatiently)
+    with pytest.raises(SystemExit) as stopped:
+        bare_tenure("verify", "--dsn", install, "--schema", "tenure", "--only", "race")
+
+    assert stopped.value.code == 143
+    assert len(dismantled) == 1
+    assert live_jobs(install) == 0
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def _wait_for_jobs(dsn: str) -> None:

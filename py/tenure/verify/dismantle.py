@@ -16,10 +16,12 @@ _CANCEL = (
 )
 _SETTLE = (
     "select count(*) from (select w.id, array_agg(h.job_id) as jobs, array_agg(h.token) as tokens"
-    " from unnest({workers}) as w(id), @held(w.id) as h where h.job_id = any ({jobs})"
-    " group by w.id) as mine, @settle(mine.id, mine.jobs, mine.tokens,"
+    " from unnest({workers}) as w(id), @held(w.id) as h group by w.id) as mine,"
+    " @settle(mine.id, mine.jobs, mine.tokens,"
     " array_fill('{verb}'::text, array[cardinality(mine.jobs)]))"
 )
+_UNNOTED = "select @next_eligible_job_id({queues}) as job"
+"""A job whose enqueue was interrupted before its id was known."""
 _LIVE = (
     "select count(*) filter (where status in ('queued', 'running')) as live, count(*) as kept"
     " from @results({jobs})"
@@ -33,7 +35,7 @@ _DELETE = (
     "delete from @attempt where job_id = any ({jobs})",
     "delete from @queue where queue = any ({queues})",
 )
-STATEMENTS = (_CANCEL, _SETTLE, _LIVE)
+STATEMENTS = (_CANCEL, _UNNOTED, _SETTLE, _LIVE)
 """Those that need rights on functions alone."""
 
 
@@ -46,8 +48,11 @@ def dismantle(stage: Stage) -> str:
     workers = _array(stage.workers.values())
     for jobs in _portions(stage):
         stage.ask(_CANCEL.format(jobs=jobs))
-        for verb in ("acknowledge_cancel", "complete"):  # a sealed job can only complete
-            stage.ask(_SETTLE.format(jobs=jobs, workers=workers, verb=verb))
+    while (found := stage.ask(_UNNOTED.format(queues=_array(stage.queues)))).text.isdecimal():
+        stage.note(found)
+        stage.ask(_CANCEL.format(jobs=f"array[{found.text}]::bigint[]"))
+    for verb in ("acknowledge_cancel", "complete"):  # a sealed job can only complete
+        stage.ask(_SETTLE.format(workers=workers, verb=verb))
     if stage.ask(_MAY_DELETE).text == "t":
         for jobs in _portions(stage):
             for statement in _DELETE:

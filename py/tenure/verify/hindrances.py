@@ -54,7 +54,8 @@ def _deaf(stage: Stage) -> str:
     if refused.detail:
         return f"LISTEN is refused here ({refused}): give workers a direct DSN"
     stage.session("a").ask(stage.statement('notify :"barrier", :word', variables))
-    heard = listening.hear(stage.barrier, variables["word"])
+    within = 10.0 if listening.direct else 2.0
+    heard = listening.hear(stage.barrier, variables["word"], within)
     if heard is None:
         listening.ask(stage.statement('unlisten :"barrier"', variables))
         return POOLED

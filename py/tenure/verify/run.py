@@ -94,7 +94,7 @@ def _existing(dsn: str, schema: str) -> Iterator[tuple[Stage, Report]]:
             yield stage, report
         finally:
             with _undisturbed():
-                if stage.jobs:
+                if stage.queues:
                     stage.close()  # a session may be in the middle of a cell
                     report.left = dismantle(stage)
 

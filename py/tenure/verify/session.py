@@ -122,7 +122,7 @@ class Session:
         self._started = None
         return answer
 
-    def hear(self, channel: str, word: str, within: float = 2.0) -> list[tuple[str, str]] | None:
+    def hear(self, channel: str, word: str, within: float = 10.0) -> list[tuple[str, str]] | None:
         """The (channel, payload)s that came before a word on a channel; None: it never came."""
         end = time.monotonic() + within
         pgconn = self._connection.pgconn
@@ -139,6 +139,11 @@ class Session:
                 selector.select(left)
         heard, self._heard = self._heard, []
         return heard[: heard.index((channel, word))]
+
+    @property
+    def direct(self) -> bool:
+        """Whether no pooler stands in between, as far as one can tell from here."""
+        return self.ask("select pg_backend_pid()").text == str(self._connection.info.backend_pid)
 
     def reset(self) -> None:
         """Leave whatever transaction is open."""
