@@ -54,6 +54,7 @@ def test_the_offline_script_makes_the_same_schema(empty_database: MakeDatabase, 
 def test_every_way_in_keeps_each_function_body_byte_for_byte(
     empty_database: MakeDatabase, psql: Psql
 ) -> None:
+    """O43."""
     installed, migrated, offline, scripted = map(
         empty_database, ("installed", "migrated", "offline", "scripted")
     )
@@ -77,6 +78,7 @@ def test_every_way_in_keeps_each_function_body_byte_for_byte(
 
 
 def test_each_revision_goes_down_to_where_it_came_from(empty_database: MakeDatabase) -> None:
+    """O41, O43: with the bodies that the earlier revision had."""
     dsn = empty_database("stairs")
     with psycopg.connect(dsn) as connection:
         connection.execute("create schema tenure")

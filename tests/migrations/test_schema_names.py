@@ -34,6 +34,7 @@ NAMES = [
 
 @pytest.mark.parametrize("schema", NAMES)
 def test_every_way_in_takes_any_name(empty_database: MakeDatabase, psql: Psql, schema: str) -> None:
+    """O38: and so does the way down."""
     installed, migrated, offline, scripted = map(
         empty_database, ("installed", "migrated", "offline", "scripted")
     )
@@ -49,10 +50,14 @@ def test_every_way_in_takes_any_name(empty_database: MakeDatabase, psql: Psql, s
     assert schema_of(offline, schema) == expected
     assert schema_of(scripted, schema) == expected
 
+    downgrade(migrated, schema=schema, revision="base")
+    assert left_in(migrated, schema) == []
+
 
 def test_two_installs_whose_names_differ_in_case_do_not_meet(
     empty_database: MakeDatabase, psql: Psql
 ) -> None:
+    """O38."""
     dsn = empty_database("two")
     upgrade(dsn, schema="Q")
     psql(dsn, "-v", "schema=q", file=freeze.SQL / "install.sql")

@@ -79,6 +79,7 @@ Acting = Callable[[str], Connection]
 
 
 def test_the_roles_together_can_do_everything_they_were_given(acting: Acting) -> None:
+    """O40."""
     produce, work, operate = (Caller(acting(word)) for word in ("produce", "work", "operate"))
 
     call_every_function(produce, work, operate)
@@ -104,6 +105,7 @@ def test_an_observer_reads_every_view(session: Session, acting: Acting) -> None:
 def test_a_role_is_refused_every_function_it_was_not_given(
     session: Session, acting: Acting, word: str
 ) -> None:
+    """O40."""
     owner, connection = session(), acting(word)
     functions = owner.execute(
         """
@@ -171,6 +173,7 @@ def test_a_role_has_no_right_on_any_table_or_sequence(
 
 @ROLES
 def test_a_role_changes_nothing_directly(acting: Acting, word: str) -> None:
+    """O40."""
     connection = acting(word)
     for statement in FORBIDDEN:
         connection.execute("begin")

@@ -35,6 +35,7 @@ def test_an_empty_database_is_installed_then_passes_the_check(
 def test_an_older_schema_does_not_pass_and_a_newer_one_does(
     store: PostgresStore, postgresql: psycopg.Connection[Any]
 ) -> None:
+    """O41: a worker checks before its first claim."""
     store.check()
     for version, passes in (("0000", False), ("9999", True)):
         postgresql.execute("update tenure.alembic_version set version_num = %s", (version,))

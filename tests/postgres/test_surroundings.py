@@ -69,6 +69,7 @@ def shadow(connection: Connection, schema: str) -> list[str]:
 def test_every_function_works_under_any_search_path_and_touches_nothing_else(
     session: Session, path: str
 ) -> None:
+    """O39."""
     owner, caller = session(), session()
     owner.execute("create schema hostile")
     names = shadow(owner, "hostile")
@@ -116,6 +117,7 @@ def _count(connection: Connection, schema: str, name: str) -> object:
 def test_every_function_works_in_a_schema_of_any_name(
     empty_database: MakeDatabase, schema: str
 ) -> None:
+    """O38."""
     dsn = empty_database("named")
     upgrade(dsn, schema=schema)
     with connected(dsn) as connection:
@@ -123,6 +125,7 @@ def test_every_function_works_in_a_schema_of_any_name(
 
 
 def test_every_function_works_on_a_queue_of_any_name(session: Session) -> None:
+    """O38."""
     connection = session()
     made = [job_id for queue in QUEUES for job_id in everything(connection, queue=queue)]
     assert len(set(made)) == 10 * len(QUEUES)
@@ -138,6 +141,7 @@ def test_queues_whose_names_look_alike_share_nothing(session: Session) -> None:
 
 
 def test_two_installs_do_not_wake_each_other(empty_database: MakeDatabase) -> None:
+    """O38: the schemas differ in case alone."""
     dsn = empty_database("two")
     with ExitStack() as stack:
         callers = {}
@@ -176,6 +180,7 @@ def _heard(sleeper: Caller) -> list[tuple[str, int]]:
 def test_a_restored_dump_goes_on_where_it_was(
     empty_database: MakeDatabase, psql: Psql, schema: str
 ) -> None:
+    """O39: a restore empties the search_path."""
     source, target = empty_database("dumped"), empty_database("restored")
     upgrade(source, schema=schema)
     with connected(source) as connection:

@@ -240,6 +240,7 @@ def test_what_is_known_under_an_earlier_name_is_kept(
 def test_a_pooler_that_pools_transactions_is_found_out_and_polled_through(
     fresh_dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """O21."""
     program = find_pgbouncer()
     if program is None:
         if os.environ.get("CI"):
