@@ -38,10 +38,11 @@ class Sizes:
     seconds: float
     latencies: int
     rounds: int
+    connections: tuple[int, ...] = (1, 16)
 
 
 QUICK = Sizes(jobs=20_000, seconds=1.0, latencies=60, rounds=2)
-FULL = Sizes(jobs=50_000, seconds=3.0, latencies=200, rounds=5)
+FULL = Sizes(50_000, 3.0, 200, rounds=5, connections=(1, 2, 4, 8, 16))
 TINY = Sizes(jobs=500, seconds=0.2, latencies=5, rounds=1)
 
 
@@ -76,7 +77,7 @@ def singly(turn: Turn, results: Results, sizes: Sizes) -> None:
             for connections in (1, 16):
                 rate = turn.single(connections, sizes.seconds)
                 results.add(f"single {connections} beside a worker", name, rate)
-    for connections in (1, 16):
+    for connections in sizes.connections:
         results.add(f"single {connections}", name, turn.single(connections, sizes.seconds))
 
 
@@ -102,7 +103,8 @@ def interleave(
         for peer in taking_part:
             try:
                 with begin(peer, installed[peer.name]) as its_turn:
-                    results.about[peer.name] = its_turn.about
+                    kept = {"history": "kept"} if peer.history else {}
+                    results.about[peer.name] = its_turn.about | kept
                     part(its_turn)
             except AdapterFailed as error:
                 print(f"{peer.name} failed: {error}", file=sys.stderr, flush=True)

@@ -34,9 +34,11 @@ class Peer:
     """Whether it is compared, or only shown beside the others."""
 
 
-def _python(name: str, *, lock: str | None = None, **options: tuple[int, int]) -> Installed:
+def _python(
+    name: str, *arguments: str, lock: str | None = None, **options: tuple[int, int]
+) -> Installed:
     python = str(python_environment(lock, **options)) if lock else sys.executable
-    return Installed((python, "-m", f"tests.bench.peers.{name}"))
+    return Installed((python, "-m", f"tests.bench.peers.{name}", *arguments))
 
 
 def _node(name: str) -> Installed:
@@ -101,14 +103,22 @@ CEILING = Peer(
 )
 PEERS = (TENURE, GRAPHILE, PGMQ, PGQUEUER, PG_BOSS, AWA, OBAN, PROCRASTINATE, CEILING)
 """The faster ones first."""
+LITEQUEUE_AS_IT_COMES = "litequeue, not durable"
 SQLITE = (
-    Peer("tenure", lambda: _python("tenure"), "select count(*) from job", history=True),
+    Peer("tenure", lambda: _python("tenure"), "select count(*) from tenure_job", history=True),
     Peer("huey", lambda: _python("huey", lock="huey"), "select count(*) from task", history=False),
     Peer(
         "litequeue",
+        lambda: _python("litequeue", "--durable", lock="litequeue"),
+        "select count(*) from Queue where status < 2",
+        history=True,
+    ),
+    Peer(
+        LITEQUEUE_AS_IT_COMES,
         lambda: _python("litequeue", lock="litequeue"),
         "select count(*) from Queue where status < 2",
         history=True,
+        counts=False,
     ),
 )
 QUICK = (TENURE, GRAPHILE, PGMQ, PGQUEUER, CEILING)

@@ -49,17 +49,21 @@ class Results:
         samples = self.of(figure.key, who)
         return figure.reduce(samples) if samples else None
 
-    def best_peer(self, figure: Figure) -> tuple[str, float] | None:
-        """The peer with the best value, of those that have one."""
-        peers = [who for who in self.about if who != OURS and who not in self.shown]
+    def best_peer(self, figure: Figure, *, having: str = "") -> tuple[str, float] | None:
+        """The peer with the best value, of those that have one, and are said to have so."""
+        peers = [
+            who
+            for who, said in self.about.items()
+            if who != OURS and who not in self.shown and (not having or having in said)
+        ]
         values = [(who, v) for who in peers if (v := self.value(figure, who)) is not None]
         if not values:
             return None
         return (max if figure.more_is_better else min)(values, key=lambda pair: pair[1])
 
-    def ratio(self, figure: Figure) -> float | None:
+    def ratio(self, figure: Figure, *, having: str = "") -> float | None:
         """tenure's value to the best peer's."""
-        ours, best = self.value(figure, OURS), self.best_peer(figure)
+        ours, best = self.value(figure, OURS), self.best_peer(figure, having=having)
         return None if ours is None or best is None or not best[1] else ours / best[1]
 
     def save(self, path: Path) -> None:

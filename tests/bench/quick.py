@@ -58,7 +58,7 @@ def main() -> int:
             rounds=sizes.rounds,
             until=until,
         )
-    results.save(PLACE / "results" / "quick.json")
+    results.save(PLACE / ("tiny" if sizes is basic.TINY else "results") / "quick.json")
     return ended(results)
 
 

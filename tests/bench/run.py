@@ -1,4 +1,8 @@
-"""Everything that is measured, of everybody: python -m tests.bench.run --help."""
+"""Everything that is measured, of everybody: python -m tests.bench.run --help.
+
+Each measure has a file of results, so that one can be measured anew; tests.bench.page puts them
+together.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.bench import backlog, basic, catalogue, features, scale, sqlite, steady
 from tests.bench.catalogue import Installed, Peer
@@ -79,9 +84,11 @@ def measures(sizes: Sizes) -> Iterator[Measure]:
     )
 
 
-def run(measure: Measure, begin: Begin, only: Sequence[str]) -> Results:
+def run(measure: Measure, begin: Begin, only: Sequence[str], to: Path) -> Results:
     """All turns of a measure; the results are on disk after each part."""
-    results = Results(machine=machine(), shown=[catalogue.CEILING.name])
+    results = Results(
+        machine=machine(), shown=[peer.name for peer in measure.peers if not peer.counts]
+    )
     peers = [peer for peer in measure.peers if not only or peer.name in only]
     installed = basic.install(peers, results)
     for part in measure.parts:
@@ -93,7 +100,7 @@ def run(measure: Measure, begin: Begin, only: Sequence[str]) -> Results:
             _filling(results, part),
             rounds=measure.rounds,
         )
-        results.save(PLACE / "results" / f"{measure.name}.json")
+        results.save(to / f"{measure.name}.json")
     return results
 
 
@@ -114,12 +121,13 @@ def main() -> int:
     arguments.add_argument("--tiny", action="store_true", help="too little to mean anything")
     given = arguments.parse_args()
     only = [*given.peers, catalogue.TENURE.name] if given.peers else []
+    to = PLACE / ("tiny" if given.tiny else "results")
     with started() as server:
         on_the_server = functools.partial(turn, server)
         for measure in measures(TINY if given.tiny else Sizes()):
             if given.only and measure.name not in given.only:
                 continue
-            results = run(measure, measure.begin or on_the_server, only)
+            results = run(measure, measure.begin or on_the_server, only, to)
             print(f"\n{measure.name}\n{plain(rows(results, measure.figures))}", flush=True)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,6 +15,7 @@ from litequeue import LiteQueue
 from tests.bench.peers.wire import Cannot, Payload, Seen, serve
 
 DELAY = 0.01
+DURABLE = "--durable" in sys.argv
 
 
 class Litequeue:
@@ -22,9 +24,10 @@ class Litequeue:
 
     def prepare(self) -> dict[str, str]:
         self._queue()
+        durable = "synchronous FULL" if DURABLE else "its synchronous NORMAL: commits may be lost"
         return {
             "version": version("litequeue"),
-            "settings": f"synchronous NORMAL (its own), a look each {DELAY} s; no rescue",
+            "settings": f"{durable}; a look each {DELAY} s; no rescue",
         }
 
     def bulk(self, payloads: list[Payload], *, urgent: bool = False, delay: float = 0) -> None:
@@ -58,7 +61,10 @@ class Litequeue:
         return lambda payload: queue.put(json.dumps(payload))
 
     def _queue(self) -> Any:
-        return LiteQueue(os.environ["BENCH_DSN"], timeout=60)
+        queue = LiteQueue(os.environ["BENCH_DSN"], timeout=60)
+        if DURABLE:
+            queue.conn.execute("pragma synchronous = full")
+        return queue
 
 
 if __name__ == "__main__":
