@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tenure.values import (
     Enqueued,
@@ -54,28 +54,46 @@ class Life(RuleBasedStateMachine):
         """Every lease that was ever granted."""
 
     def job(self, pick: int) -> int:
+        """Any job, or one that there never was; live ones are more telling."""
+        live = [n for n, job in self.together.jobs.items() if job.finished_at is None]
+        if live and pick % 3:
+            return live[-1 - pick // 3 % len(live)]
         count = len(self.together.jobs)
-        return count - 1 - pick if pick < count else UNKNOWN
+        return count - 1 - pick // 3 if pick // 3 < count else UNKNOWN
 
-    def shown(self, pick: int, twist: Twist) -> Shown:
-        lease = (
-            self.leases[-1 - pick % len(self.leases)]
-            if self.leases
-            else Shown(self.job(pick), "ada", 1, self.together.now)
-        )
-        job, worker_id, token = lease.job, lease.worker_id, lease.token
+    def running(self) -> list[Shown]:
+        """The leases that are current."""
+        return [
+            Shown(n, job.worker_id, job.token, job.lease_expires_at)
+            for n, job in self.together.jobs.items()
+            if job.status is JobStatus.RUNNING and job.worker_id and job.lease_expires_at
+        ]
+
+    def shown(self, pick: int, twist: Twist, worker_id: str | None = None) -> Shown:
+        """What a worker shows, if possible the one that is named."""
+        running = [s for s in self.running() if worker_id in (None, s.worker_id)]
+        leases = self.leases if twist is Twist.PAST or not running else running
+        if not leases:
+            return Shown(self.job(pick), worker_id or "ada", 1, self.together.now)
+        lease = leases[-1 - pick % len(leases)]
         match twist:
             case Twist.OTHER_WORKER:
-                worker_id = next(w for w in some.WORKERS if w != worker_id)
+                other = next(w for w in some.WORKERS if w != lease.worker_id)
+                return replace(lease, worker_id=other)
             case Twist.TOKEN_AFTER:
-                token += 1
+                return replace(lease, token=lease.token + 1)
             case Twist.TOKEN_BEFORE:
-                token -= 1
+                return replace(lease, token=lease.token - 1)
             case Twist.OTHER_JOB:
-                job = self.job(pick)
+                return replace(lease, job=self.job(pick))
             case Twist.UNKNOWN_JOB:
-                job = UNKNOWN
-        return Shown(job, worker_id, token, lease.lease_expires_at)
+                return replace(lease, job=UNKNOWN)
+        return lease
+
+    def all_shown(self, picks: list[tuple[int, Twist]]) -> tuple[str, list[Shown]]:
+        """What one worker shows at once."""
+        worker_id = self.shown(*picks[0]).worker_id
+        return worker_id, [self.shown(*pick, worker_id) for pick in picks]
 
     def granted(self, leases: list[JobLease]) -> None:
         self.leases += [Shown(x.job_id, x.worker_id, x.token, x.lease_expires_at) for x in leases]
@@ -102,6 +120,11 @@ class Life(RuleBasedStateMachine):
                 if answer.created:
                     self.together.enrolled(answer.job_id, (job.retry_base, job.retry_cap))
 
+    @initialize(options=st.lists(some.job_options, min_size=1, max_size=4), max_jobs=some.max_jobs)
+    def some_jobs_run(self, options: list[dict[str, Any]], max_jobs: int) -> None:
+        self.enqueue_all(options, ["a"] * len(options), one=False)
+        self.claim(["a"], "ada", max_jobs=max_jobs)
+
     @rule(options=some.job_options, queue=some.queue, run_at=some.run_at)
     def enqueue(self, options: dict[str, Any], queue: str, run_at: timedelta | None) -> None:
         if run_at is not None:
@@ -125,7 +148,7 @@ class Life(RuleBasedStateMachine):
     @rule(
         queues=some.queues,
         worker=some.worker,
-        max_jobs=st.integers(1, 5),
+        max_jobs=some.max_jobs,
         lease_for=some.lease_for,
         solo=st.sampled_from([True, True, False]),
     )
@@ -174,11 +197,9 @@ class Life(RuleBasedStateMachine):
 
         self.ask(call)
 
-    @rule(worker=some.worker, picks=st.lists(st.tuples(some.pick, some.twist), min_size=1,
-          max_size=4), lease_for=some.lease_for)  # fmt: skip
-    def renew(self, worker: str, picks: list[tuple[int, Twist]], lease_for: timedelta) -> None:
-        shown = [self.shown(*pick) for pick in picks]
-        worker_id = shown[0].worker_id if picks[0][0] % 2 == 0 else worker
+    @rule(picks=some.picks, lease_for=some.lease_for)
+    def renew(self, picks: list[tuple[int, Twist]], lease_for: timedelta) -> None:
+        worker_id, shown = self.all_shown(picks)
 
         def call(side: Side) -> Any:
             leases = [(side.id(s.job), s.token) for s in shown]
@@ -230,12 +251,12 @@ class Life(RuleBasedStateMachine):
         shown = self.shown(pick, twist)
         self.ask(lambda side: side.plane.acknowledge_cancel(*shown.to(side)))
 
-    @rule(data=st.data(), picks=st.lists(st.tuples(some.pick, some.twist), min_size=1,
-          max_size=4))  # fmt: skip
+    @rule(data=st.data(), picks=some.picks)
     def settle(self, data: st.DataObject, picks: list[tuple[int, Twist]]) -> None:
-        shown = {s.job: s for s in (self.shown(*pick) for pick in picks)}
-        outcomes = [(s, data.draw(some.outcome_options)) for s in shown.values()]
-        worker_id = self.shown(*picks[0]).worker_id
+        worker_id, shown = self.all_shown(picks)
+        outcomes = [
+            (s, data.draw(some.outcome_options)) for s in {s.job: s for s in shown}.values()
+        ]
 
         def call(side: Side) -> list[Settled]:
             return side.plane.settle(
@@ -282,13 +303,9 @@ class Life(RuleBasedStateMachine):
         job = self.job(pick)
         self.ask(lambda side: side.plane.retry(side.id(job), attempts))
 
-    @rule(queue=some.queue)
-    def pause(self, queue: str) -> None:
-        self.ask(lambda side: side.plane.pause(queue))
-
-    @rule(queue=some.queue)
-    def resume(self, queue: str) -> None:
-        self.ask(lambda side: side.plane.resume(queue))
+    @rule(queue=some.queue, verb=st.sampled_from(["resume", "resume", "pause"]))
+    def pause_or_resume(self, queue: str, verb: str) -> None:
+        self.ask(lambda side: getattr(side.plane, verb)(queue))
 
     @rule(passing=some.passing)
     def time_passes(self, passing: timedelta) -> None:

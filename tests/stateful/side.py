@@ -80,7 +80,7 @@ class Side:
         return self.records.queues()
 
     def written(self) -> list[str] | None:
-        return self.backend.written()
+        return sorted(self.backend.written())
 
     def set_token(self, number: int, token: int) -> None:
         self._execute("token", self.id(number), token)

@@ -18,7 +18,8 @@ ZERO = timedelta(0)
 WORKERS = ("ada", "bob", "cleo")
 QUEUES = ("a", "b")
 
-worker = st.sampled_from(WORKERS)
+worker = st.sampled_from(["ada", "ada", *WORKERS])
+max_jobs = st.integers(1, 5)
 queue = st.sampled_from(QUEUES)
 queues = st.sampled_from([["a"], ["a", "b"], ["b", "a"], ["b", "b"]])
 pick = st.integers(0, 30)
@@ -75,9 +76,13 @@ class Twist(StrEnum):
     TOKEN_BEFORE = "token before"
     OTHER_JOB = "other job"
     UNKNOWN_JOB = "unknown job"
+    PAST = "past"
+    """None: but it is any lease that was ever granted, not a current one."""
 
 
-twist = st.sampled_from([Twist.NONE] * 8 + list(Twist))
+twist = st.sampled_from([Twist.NONE] * 12 + [Twist.PAST] * 3 + list(Twist))
+picks = st.lists(st.tuples(pick, twist), min_size=1, max_size=4)
+"""Of what is shown at once."""
 
 step = st.sampled_from([ZERO, MICROSECOND, -MICROSECOND, MILLISECOND, -MILLISECOND])
 """Beside an instant at which something changes."""
