@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+
+import psycopg
 
 from tests.bench.adapter import AdapterFailed
 from tests.bench.catalogue import Installed, Peer
@@ -106,7 +109,7 @@ def interleave(
                     kept = {"history": "kept"} if peer.history else {}
                     results.about[peer.name] = its_turn.about | kept
                     part(its_turn)
-            except AdapterFailed as error:
+            except (AdapterFailed, psycopg.Error, sqlite3.Error) as error:
                 print(f"{peer.name} failed: {error}", file=sys.stderr, flush=True)
         taking_part = taking_part[1:] + taking_part[:1]
         longest, done = max(longest, time.monotonic() - began), done + 1

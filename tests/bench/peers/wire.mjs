@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { writeSync } from "node:fs";
 
 export const QUEUE = "bench";
+const WARM_UP = 0.3;
 export const monotonic = () => Number(process.hrtime.bigint()) / 1e9;
 
 const payload = (n) => ({ n, to: "ada@example.com", note: "hello" });
@@ -22,13 +23,17 @@ const commands = (peer) => ({
 
   async single({ first, connections, seconds }) {
     const producers = await peer.producers(connections);
-    const began = monotonic();
     let next = first;
-    const until = async (enqueue) => {
-      while (monotonic() < began + seconds) await enqueue(payload(next++));
-    };
-    await Promise.all(producers.map(until));
-    return { jobs: next - first, seconds: monotonic() - began };
+    const atOnce = (deadline) =>
+      Promise.all(
+        producers.map(async (enqueue) => {
+          while (monotonic() < deadline) await enqueue(payload(next++));
+        }),
+      );
+    await atOnce(monotonic() + WARM_UP);
+    const [from, began] = [next, monotonic()];
+    await atOnce(began + seconds);
+    return { jobs: next - from, seconds: monotonic() - began };
   },
 
   async paced({ first, jobs, every }) {

@@ -17,6 +17,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 QUEUE = "bench"
+WARM_UP = 0.3
+"""Seconds in which connections are opened that open when they are first used."""
 Payload = dict[str, Any]
 Seen = Callable[[Payload], None]
 
@@ -92,6 +94,7 @@ class Commands:
         """Enqueue one at a time, on so many connections at once, for so long."""
         producers = await _result(self._peer.producers(connections))
         numbers = itertools.count(first)
+        await _at_once(producers, numbers, monotonic() + WARM_UP)
         began = monotonic()
         jobs = sum(await _at_once(producers, numbers, began + seconds))
         return {"jobs": jobs, "seconds": monotonic() - began}
