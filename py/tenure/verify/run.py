@@ -12,9 +12,10 @@ from types import FrameType
 
 import psycopg
 
+from tenure.errors import TenureError
 from tenure.postgres_store import PostgresStore
 from tenure.verify.cancelling import CANCEL_MATRIX
-from tenure.verify.cells import Cell, Matrix, Result
+from tenure.verify.cells import DONE, Cell, Matrix, Result
 from tenure.verify.demands import check_install, check_may_create, check_server
 from tenure.verify.dismantle import dismantle
 from tenure.verify.hindrances import Hindrances, impossible
@@ -117,11 +118,15 @@ def _scratch(dsn: str) -> Iterator[tuple[Stage, Report]]:
 
 def _drop(stage: Stage, schema: str) -> None:
     # A session that was closed in the middle of a cell may hold its locks for an instant yet.
-    answer = stage.ask(
+    statements = (
         "begin; set local client_min_messages = warning; set local lock_timeout = '20s';"
         f" drop schema if exists {identifier(schema)} cascade; commit"
     )
-    if answer.detail:
+    try:
+        answer = str(stage.ask(statements))
+    except (TenureError, psycopg.Error) as error:
+        answer = str(error)
+    if answer != DONE:
         raise psycopg.OperationalError(f"schema {schema} could not be dropped: {answer}")
 
 
