@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from datetime import timedelta
 
 import psycopg
@@ -12,91 +11,14 @@ from psycopg import sql
 
 from migrations import freeze
 from tenure.migrate import upgrade
-from tenure.postgres import PostgresControlPlane
-from tenure.postgres_records import PostgresRecords
-from tenure.values import Failure
 from tests.conftest import Psql
-from tests.migrations.first_schema.jobs import ADA
 from tests.migrations.first_schema.make import drop_days
-from tests.migrations.first_schema.restored import (
-    WAYS,
-    Left,
-    left,
-    restored,
-    stand_still,
-)
+from tests.migrations.first_schema.restored import Aged, restored
 from tests.migrations.schemas import rows_of, schema_of
 from tests.postgres.races import Connection, connected
 from tests.tools import databases
 
 FIRST = freeze.revisions()[0]
-BROKEN = Failure(error_type="Broken")
-
-LAPSED = {
-    "lapsed": ("lost", "queued"),
-    "lapsed on the last attempt": ("lost", "failed"),
-    "sealed, lapsed": ("healed", "completed"),
-    "cancel requested, lapsed": ("cancelled", "cancelled"),
-    "buffered, lapsed": ("lost", "queued"),
-}
-"""What the sweep is to say of each, and what becomes of the job."""
-
-
-class Aged:
-    """A copy of the fixture at head: the jobs as they were left, and the present client."""
-
-    def __init__(self, dsn: str, connection: Connection) -> None:
-        self.dsn = dsn
-        self.connection = connection
-        self.plane = PostgresControlPlane(connection)
-        self.records = PostgresRecords(connection)
-        self.left = left(connection)
-
-    def one(self, kind: str) -> Left:
-        [job] = self.left[kind]
-        return job
-
-    def status(self, job: Left) -> str:
-        record = self.records.job(job.job_id)
-        assert record is not None
-        return str(record.status)
-
-    def pass_by(self, span: timedelta) -> None:
-        self.connection.execute("update tenure.test_clock set at = at + %s", [span])
-
-
-@pytest.fixture(scope="module")
-def first() -> Iterator[str]:
-    """The fixture as it is, never upgraded."""
-    with restored() as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-def at_head(first: str) -> Iterator[Callable[[str], str]]:
-    """The name of a database in which the fixture came to head by one of the ways."""
-    with ExitStack() as stack:
-        made: dict[str, str] = {}
-
-        def make(way: str) -> str:
-            if way not in made:
-                name = stack.enter_context(restored(first))
-                dsn = databases.url(name)
-                stand_still(dsn)
-                WAYS[way](dsn)
-                stand_still(dsn)
-                made[way] = name
-            return made[way]
-
-        yield make
-
-
-@pytest.fixture(params=WAYS)
-def aged(request: pytest.FixtureRequest, at_head: Callable[[str], str]) -> Iterator[Aged]:
-    with restored(at_head(request.param)) as name:
-        dsn = databases.url(name)
-        with connected(dsn) as connection:
-            yield Aged(dsn, connection)
 
 
 def test_the_fixture_is_what_the_first_revision_makes(
@@ -119,108 +41,6 @@ def test_the_fixture_is_what_the_first_revision_makes(
 def drop_days_of(dsn: str) -> None:
     with connected(dsn) as connection:
         drop_days(connection)
-
-
-def test_owners_go_on_with_the_tokens_they_have(aged: Aged) -> None:
-    """O41."""
-    plane = aged.plane
-
-    running = aged.one("running")
-    assert plane.complete(*running.owner, "sent").verdict == "ok"
-    assert plane.complete(*running.owner, "sent").verdict == "already"
-    settled = plane.fail(*aged.one("running, to fail").owner, BROKEN)
-    assert (settled.verdict, settled.status) == ("ok", "queued")
-    settled = plane.release(*aged.one("running, to release").owner, started=True)
-    assert (settled.verdict, settled.status) == ("ok", "queued")
-    settled = plane.fail(*aged.one("running on the last attempt").owner, BROKEN)
-    assert (settled.verdict, settled.status) == ("ok", "failed")
-    assert plane.complete(*aged.one("lapsed, taken over").owner).verdict == "ok"
-
-    guarded = aged.one("running, to guard")
-    with aged.connection.transaction():
-        plane.guard(*guarded.owner)
-        assert plane.complete(*guarded.owner).verdict == "ok"
-    assert aged.status(guarded) == "completed"
-
-    sealed = aged.one("sealed")
-    assert plane.fail(*sealed.owner, BROKEN).verdict == "sealed"
-    assert plane.complete(*sealed.owner).verdict == "ok"
-    assert [found.result for found in aged.records.results([sealed.job_id])] == ["half done"]
-
-    asked = aged.one("cancel requested")
-    assert plane.complete(*asked.owner).verdict == "cancel_requested"
-    assert plane.acknowledge_cancel(*asked.owner).status == "cancelled"
-
-
-def test_leases_are_renewed_and_keep_what_they_had(aged: Aged) -> None:
-    """O41."""
-    timed, progressing = aged.one("running under a timeout"), aged.one("running, with progress")
-    before = aged.records.job(timed.job_id)
-    assert before is not None
-    assert before.claimed_at is not None
-    assert before.timeout is not None
-
-    aged.pass_by(timedelta(minutes=10))
-    renewals = aged.plane.renew(
-        ADA,
-        [(job.job_id, job.token) for job in (timed, progressing)],
-        lease_for=timedelta(hours=2),
-    )
-
-    assert [renewal.outcome for renewal in renewals] == ["renewed", "renewed"]
-    until = {renewal.job_id: renewal.lease_expires_at for renewal in renewals}
-    assert until[timed.job_id] == before.claimed_at + before.timeout
-    record = aged.records.job(progressing.job_id)
-    assert record is not None
-    assert record.progress == {"done": 0.5}
-    assert aged.plane.update_owned(*progressing.owner, progress={"done": 1}).verdict == "ok"
-
-
-def test_a_batch_is_given_back_without_a_charge(aged: Aged) -> None:
-    """O41."""
-    for job in aged.left["buffered"]:
-        assert job.attempt == 1
-        assert aged.plane.release(*job.owner, started=False).status == "queued"
-        record = aged.records.job(job.job_id)
-        assert record is not None
-        assert record.attempt == 0
-
-
-def test_former_owners_stay_refused_and_late_answers_are_known(aged: Aged) -> None:
-    """O41."""
-    for kind in ("lapsed, taken over", "lapsed, swept", "timed out"):
-        job = aged.one(kind)
-        assert aged.plane.complete(job.job_id, "bob", job.token - 1).verdict == "lost"
-    for kind, verb in (("completed", aged.plane.complete), ("failed", None)):
-        for job in aged.left[kind]:
-            settled = verb(*job.owner) if verb else aged.plane.fail(*job.owner, BROKEN)
-            assert settled.verdict == "already"
-
-
-def test_a_lapsed_lease_that_nobody_took_over_is_its_owners(aged: Aged) -> None:
-    """O41."""
-    assert aged.plane.complete(*aged.one("lapsed").owner).verdict == "ok"
-    assert aged.plane.complete(*aged.one("sealed, lapsed").owner).verdict == "ok"
-
-
-def test_lapses_are_swept(aged: Aged) -> None:
-    """O41."""
-    expected = {
-        job.job_id: (outcome, status)
-        for kind, (outcome, status) in LAPSED.items()
-        for job in aged.left[kind]
-    }
-
-    swept = aged.plane.sweep("carol")
-
-    assert {row.job_id: (row.outcome, row.status) for row in swept} == expected
-    for job in aged.left["buffered, lapsed"]:
-        record = aged.records.job(job.job_id)
-        assert record is not None
-        assert record.solo
-        assert record.attempt == 0
-    again = aged.plane.complete(*aged.one("sealed, lapsed").owner)
-    assert again.verdict == "already"
 
 
 def test_waiting_jobs_are_claimed_in_their_turn_with_all_that_they_carry(aged: Aged) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 
 from migrations import freeze
 from tenure.migrate import downgrade, upgrade
+from tenure.postgres import PostgresControlPlane
+from tenure.postgres_records import PostgresRecords
 from tests.migrations.first_schema.jobs import LEFT
 from tests.migrations.first_schema.make import DUMP
 from tests.postgres.races import Connection
@@ -75,3 +78,26 @@ def left(connection: Connection) -> dict[str, list[Left]]:
     for kind, *job in rows:
         found.setdefault(kind, []).append(Left(*job))
     return found
+
+
+class Aged:
+    """A copy of the fixture at head: the jobs as they were left, and the present client."""
+
+    def __init__(self, dsn: str, connection: Connection) -> None:
+        self.dsn = dsn
+        self.connection = connection
+        self.plane = PostgresControlPlane(connection)
+        self.records = PostgresRecords(connection)
+        self.left = left(connection)
+
+    def one(self, kind: str) -> Left:
+        [job] = self.left[kind]
+        return job
+
+    def status(self, job: Left) -> str:
+        record = self.records.job(job.job_id)
+        assert record is not None
+        return str(record.status)
+
+    def pass_by(self, span: timedelta) -> None:
+        self.connection.execute("update tenure.test_clock set at = at + %s", [span])
