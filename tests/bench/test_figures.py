@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import pytest
 
-from tests.bench import basic, quick
+from tests.bench import basic, catalogue, quick
+from tests.bench.environments import CannotBeInstalled
 from tests.bench.figures import Figure, Results, number, quantile, rows
 
 RATE = Figure("drain 1", "drain")
@@ -89,6 +91,25 @@ def test_a_run_without_the_fastest_peers_fails(
 
     assert quick.ended(results) == 1
     assert "drain ratio:" not in capsys.readouterr().out
+
+
+def test_where_the_fastest_peers_cannot_be_installed_nothing_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> catalogue.Installed:
+        raise CannotBeInstalled("no such package")
+
+    missing = [
+        replace(peer, install=refused) if peer.name in quick.BEST else peer
+        for peer in (catalogue.TENURE, catalogue.GRAPHILE, catalogue.PGMQ)
+    ]
+    monkeypatch.setattr(catalogue, "QUICK", missing)
+    monkeypatch.setattr("sys.argv", ["quick"])
+
+    assert quick.main() == 1
+    out, err = capsys.readouterr()
+    assert "pgmq does not take part: no such package" in out
+    assert err == "neither of graphile-worker and pgmq could be installed\n"
 
 
 def test_rates_are_reduced_to_medians() -> None:
