@@ -12,7 +12,7 @@ OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/tes
 BIN     = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo demo-postgres test versions fuzz soak schedules bench bench-quick bench-lock check mutants freeze first-schema lock clean
+.PHONY: help demo demo-postgres test versions fuzz soak schedules bench bench-quick bench-lock check mutants model freeze first-schema lock clean
 
 help: ## Print this message
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ check: $(VENV)/.dev ## Lint, type-check, prove that no frozen SQL was touched, t
 
 mutants: $(VENV)/.dev ## Remove one predicate at a time; the tests must notice each
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+model: $(VENV)/.dev ## Check the protocols with spin, state by state; each that is broken must fail
+	@$(BIN)/python -m tests.spin $(ARGS)
 
 freeze: $(VENV)/.dev ## Copy changed SQL into a migration: make freeze REV=0002
 	@$(BIN)/python migrations/freeze.py $(REV)

@@ -1,0 +1,1 @@
+"""Specifications of the protocols for the model checker spin."""
