@@ -66,7 +66,8 @@ class Turn:
 
     @contextlib.contextmanager
     def workers(self, processes: int = 1, **options: object) -> Iterator[Sequence[Adapter]]:
-        """Worker processes that have been told to start."""
+        """Worker processes that have been told to start; an option that is None is left out."""
+        given = {name: value for name, value in options.items() if value is not None}
         with contextlib.ExitStack() as stack:
             workers = [
                 stack.enter_context(catalogue.start(self.peer, self.installed, self.place.url))
@@ -75,7 +76,7 @@ class Turn:
             for worker in workers:
                 worker.ask("handled")  # its program is loaded
             for worker in workers:
-                worker.send("work", **options)
+                worker.send("work", **given)
             for worker in workers:
                 worker.answer()
             yield workers
