@@ -17,6 +17,8 @@ from tests.spin.specification import Size, Specification, Variant
 PACKAGES = ("spin", "gcc", "libc6-dev")
 MISSING = f"model checking needs spin and gcc: sudo apt-get install {' '.join(PACKAGES)}"
 
+NULL = subprocess.DEVNULL
+
 MEGABYTES = 900
 """Of memory for one search; two run side by side."""
 
@@ -36,7 +38,7 @@ def install() -> bool:
         apt = ("apt-get", "-qq", "-o", "Dpkg::Use-Pty=0")
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (("update",), ("install", "-y", "--no-install-recommends", *PACKAGES)):
-            subprocess.run([*apt, *command], env=quiet, stdout=subprocess.DEVNULL, check=False)
+            subprocess.run([*apt, *command], env=quiet, stdout=NULL, stderr=NULL, check=False)
     return installed()
 
 
@@ -83,7 +85,7 @@ def _run(folder: Path, command: str) -> str:
     done = subprocess.run(
         command.split(),
         cwd=folder,
-        stdin=subprocess.DEVNULL,
+        stdin=NULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -15,7 +15,8 @@
  * timeout; so are reclaims, cancellations and retries. Attempts and tokens are bounded by the
  * contract alone, with a token_limit that is soon met.
  *
- * The comment beside an assertion names the property.
+ * The comment beside an assertion names the property. The number beside a worker's name is its
+ * process.
  */
 
 #ifndef WORKERS
