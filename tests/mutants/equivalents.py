@@ -15,6 +15,12 @@ EQUIVALENTS: dict[str, str] = {
     "postgres enqueue_many: exit when v_made = cardinality(v_new)": (
         "spares a search for what was just inserted"
     ),
+    "postgres guard: and j.cancel_requested (2)": (
+        "nothing else keeps the update from a row with this id, token and worker"
+    ),
+    "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
+        "spares a search for leases that were not renewed"
+    ),
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
     "sqlite sqlite_schema.INSTALLED: and type = 'table'": "nothing else has the name of the table",
