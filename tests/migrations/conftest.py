@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.migrations.first_schema.restored import WAYS, Aged, restored, stand_still
+from tests.migrations.first_schema.restored import WAYS, Aged, Left, left, restored, stand_still
 from tests.postgres.races import connected
 from tests.tools import databases
 
@@ -17,6 +17,13 @@ def first() -> Iterator[str]:
     """The fixture as it is, never upgraded."""
     with restored() as name:
         yield name
+
+
+@pytest.fixture(scope="session")
+def as_left(first: str) -> dict[str, list[Left]]:
+    """The jobs before any upgrade, by kind."""
+    with restored(first) as name, connected(databases.url(name)) as connection:
+        return left(connection)
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +46,10 @@ def at_head(first: str) -> Iterator[Callable[[str], str]]:
 
 
 @pytest.fixture(params=WAYS)
-def aged(request: pytest.FixtureRequest, at_head: Callable[[str], str]) -> Iterator[Aged]:
-    with restored(at_head(request.param)) as name:
-        dsn = databases.url(name)
-        with connected(dsn) as connection:
-            yield Aged(dsn, connection)
+def aged(
+    request: pytest.FixtureRequest,
+    as_left: dict[str, list[Left]],
+    at_head: Callable[[str], str],
+) -> Iterator[Aged]:
+    with restored(at_head(request.param)) as name, connected(databases.url(name)) as connection:
+        yield Aged(connection, as_left)

@@ -127,20 +127,22 @@ def test_an_upgrade_keeps_what_roles_may_do(first: str) -> None:
 
 
 def allowed(connection: Connection, role: str) -> set[str]:
-    """The names of the functions and views that a role may use."""
+    """The names of the functions and views that were opened to a role, not to everybody."""
     rows = connection.execute(
         """
         select p.proname
           from pg_proc as p
          where p.pronamespace = 'tenure'::regnamespace
-           and has_function_privilege(%(role)s, p.oid, 'execute')
+           and exists (select from aclexplode(p.proacl) as a
+                        where a.grantee = %(role)s::regrole)
         union all
         select c.relname
           from pg_class as c
          where c.relnamespace = 'tenure'::regnamespace
            and c.relkind = 'v'
-           and has_table_privilege(%(role)s, c.oid, 'select')
+           and exists (select from aclexplode(c.relacl) as a
+                        where a.grantee = %(role)s::regrole)
         """,
-        {"role": role},
+        {"role": f'"{role}"'},
     ).fetchall()
     return {name for (name,) in rows}

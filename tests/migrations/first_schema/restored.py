@@ -81,14 +81,16 @@ def left(connection: Connection) -> dict[str, list[Left]]:
 
 
 class Aged:
-    """A copy of the fixture at head: the jobs as they were left, and the present client."""
+    """A copy of the fixture at head, the present client, and the jobs as they were left.
 
-    def __init__(self, dsn: str, connection: Connection) -> None:
-        self.dsn = dsn
+    An owner shows what it was given before the upgrade, so that is read before.
+    """
+
+    def __init__(self, connection: Connection, left: dict[str, list[Left]]) -> None:
         self.connection = connection
         self.plane = PostgresControlPlane(connection)
         self.records = PostgresRecords(connection)
-        self.left = left(connection)
+        self.left = left
 
     def one(self, kind: str) -> Left:
         [job] = self.left[kind]
