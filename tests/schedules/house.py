@@ -30,7 +30,7 @@ def opened(kind: str, template: str, changes: Sequence[str] = ()) -> Iterator[Ba
         return
     with databases.database(databases.new_name("schedules"), template=template) as name:
         dsn = databases.url(name)
-        with psycopg.connect(dsn, autocommit=True) as connection:
+        with psycopg.connect(dsn) as connection:
             for statement in (PREPARE, *changes):
                 connection.execute(statement.encode())
         with closing(Postgres(dsn)) as postgres:

@@ -16,21 +16,21 @@ SCHEDULES = 500
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+@pytest.mark.parametrize("backend", ["postgres", "sqlite"])
 def test_schedules_drawn_by_lot_go_as_the_model_says(
-    kind: str, postgresql_server: NoopExecutor
+    backend: str, postgresql_server: NoopExecutor
 ) -> None:
-    tasks = crew.tasks([kind], [], sample=SCHEDULES, seed=SEED)
-    with house.opened(kind, postgresql_server.template_dbname) as backend:
-        theatre = Theatre(backend)
+    tasks = crew.tasks([backend], [], sample=SCHEDULES, seed=SEED)
+    with house.opened(backend, postgresql_server.template_dbname) as opened:
+        theatre = Theatre(opened)
         results = [
-            counted(theatre, kind, BY_NAME[task.family], crew.chosen(task)) for task in tasks
+            counted(theatre, backend, BY_NAME[task.family], crew.chosen(task)) for task in tasks
         ]
 
     failures = [failure for counts in results for failure in counts.failures]
     assert not failures, f"seed {SEED}\n" + "\n\n".join(failures)
     assert sum(counts.schedules for counts in results) > 0.9 * SCHEDULES
-    assert (sum(counts.blocked for counts in results) > 0) == (kind == "postgres")
+    assert (sum(counts.blocked for counts in results) > 0) == (backend == "postgres")
 
 
 def test_every_order_is_found_once() -> None:
