@@ -63,7 +63,7 @@ def install(peers: Sequence[Peer], results: Results) -> dict[str, Installed]:
 
 def in_bulk(turn: Turn, results: Results, sizes: Sizes) -> None:
     """Measures a and c."""
-    name, jobs = turn.peer.name, sizes.jobs
+    name, jobs = turn.peer.name, int(sizes.jobs * turn.peer.share)
     for processes in (1, 2):
         results.add("bulk", name, turn.bulk(jobs))
         results.add(f"drain {processes}", name, turn.drain(jobs, processes))

@@ -32,6 +32,8 @@ class Peer:
     """Whether finished jobs are kept, as it is set up here."""
     counts: bool = True
     """Whether it is compared, or only shown beside the others."""
+    share: float = 1
+    """Of the jobs that the others drain; less where all of them would take minutes."""
 
 
 def _python(
@@ -75,12 +77,14 @@ PROCRASTINATE = Peer(
     lambda: _python("procrastinate", lock="procrastinate"),
     "select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
     history=True,
+    share=0.05,
 )
 OBAN = Peer(
     "oban",
     lambda: _python("oban", lock="oban", oldest=(3, 12)),
     "select count(*) from oban_jobs where state in ('available', 'executing', 'retryable')",
     history=True,
+    share=0.2,
 )
 AWA = Peer(
     "awa",
