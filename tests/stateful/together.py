@@ -12,6 +12,7 @@ from tenure.records import JobRecord
 from tests.stateful.side import Side
 
 MICROSECOND = timedelta(microseconds=1)
+QUEUES = (["a", "b"], ["b", "a"])
 Retries = tuple[timedelta | None, timedelta | None]
 """A job's retry_base and retry_cap."""
 
@@ -69,6 +70,11 @@ class Together:
         for number in self.jobs:
             self._same_attempts(number)
         self._same("queues", [side.queues() for side in self.sides])
+        for queues in QUEUES:
+            found = [side.plane.next_eligible_job_id(queues) for side in self.sides]
+            eligible = [n and side.number(n) for n, side in zip(found, self.sides, strict=True)]
+            self._same(f"eligible in {queues}", eligible)
+        self._same("the first lapsed", [side.plain(side.plane.lapsed(1)) for side in self.sides])
         self._same("lapsed", [side.plain(side.plane.lapsed(10_000)) for side in self.sides])
         for worker_id in self._workers:
             held = [side.plain(side.plane.held(worker_id)) for side in self.sides]
