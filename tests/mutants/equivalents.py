@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _ATTEMPT_0 = "a job without an attempt is queued: a claim spends one, and a refund ends the lease"
 
+_NOTHING_TO_TRIM = "spares a search where no attempt was noted, or too few were"
+
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
@@ -21,6 +23,9 @@ EQUIVALENTS: dict[str, str] = {
     "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
         "spares a search for leases that were not renewed"
     ),
+    "postgres settle_jobs: and s.status <> 'completed'": _NOTHING_TO_TRIM,
+    "postgres settle_jobs: and s.token > 20": _NOTHING_TO_TRIM,
+    "postgres settle_jobs: and s.verdict = 'ok'": _NOTHING_TO_TRIM,
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
     "sqlite sqlite_schema.INSTALLED: and type = 'table'": "nothing else has the name of the table",
