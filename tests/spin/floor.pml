@@ -9,7 +9,7 @@
  *
  * Time is a small number that only grows. A horizon is the set of transactions that had an xid
  * when its own was assigned, as in sleep.pml; writers_ended asks whether those that hold the
- * table lock have ended (its look through pg_locks, here at one instant; the snapshot gives the
+ * table lock have ended, in two scans of pg_locks, one after the other (the snapshot gives the
  * same answer, later).
  *
  * Abstracted away: all but one lane; the pace of refreshes; delays and run_at, which only make a
@@ -169,6 +169,7 @@ inline read_first() {
 proctype Session(byte s) {
     byte t;                     /* the instant that is being proved */
     byte first;                 /* the first row seen */
+    byte scanned;               /* of pg_locks: who holds the table lock */
 
 end_idle:
     do
@@ -193,7 +194,9 @@ end_idle:
 #ifdef MINIMUM_BEFORE_TEST
         read_first();
 #endif
-        atomic { !(horizon[s] & locks) ->
+        scanned = horizon[s] & locks;
+        atomic { !(horizon[s] & scanned) ->
+            scanned = 0;
             horizon[s] = 0;
             printf("session %d: the writers have ended\n", s) };
         /* ... a statement begun after that reads the first row. */

@@ -1,18 +1,18 @@
 /*
  * The lease protocol: who may write a job's row, and where the job goes.
  *
- * One row of `job`; workers, of which two bear one name, as a paused one and its successor might;
- * a sweeper, an operator and the clock. Each verb is one step, as each is one statement in
- * sql/functions; reading a candidate, or a lapsed lease, and acting on it are two. Calls that
- * change nothing (deferred, already, lost, sealed, refused) are left out; but a worker that ended
- * or lost its lease knows only once it hears. A worker may stop at any point for as long as it likes, so act late,
- * and may die.
+ * One row of `job`; workers, of which two bear one name, as a paused one and its successor
+ * might; a sweeper, an operator and the clock. Each verb is one step, as each is one statement
+ * in sql/functions; reading a candidate, or a lapsed lease, and acting on it are two. Calls
+ * that change nothing (deferred, already, lost, sealed, refused) are left out; but a worker
+ * that ended or lost its lease knows only once it hears. A worker may stop at any point for as
+ * long as it likes, so act late, and may die.
  *
  * Abstracted away: payloads, results and progress; all other jobs, so a batch is a lease marked
- * `buffered`; lengths of time: a lease lapses, and a backoff ends, when the clock process says so.
- * lease_expires_at is the number of the renewal: a pin compares no more. A handler may have
- * started under any lease but one that is released as not started. Renewals are bounded, as by a
- * timeout; so are reclaims, cancellations and retries. Attempts and tokens are bounded by the
+ * `buffered`; lengths of time: a lease lapses, and a backoff ends, when the clock process says
+ * so. lease_expires_at is the number of the renewal: a pin compares no more. A handler may have
+ * started under any lease but one that is released as not started. Renewals are bounded, as by
+ * a timeout; so are reclaims, cancellations and retries. Attempts and tokens are bounded by the
  * contract alone, with a token_limit that is soon met.
  *
  * The comment beside an assertion names the property. The number beside a worker's name is its

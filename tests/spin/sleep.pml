@@ -8,8 +8,8 @@
  *
  * What a transaction wrote is seen by statements begun after its commit, never before. A horizon
  * is the set of transactions that had an xid when its own was assigned: whether all below it have
- * ended is all that is asked of it. writers_ended asks that of those that hold the table lock
- * (its look through pg_locks, here at one instant; the snapshot gives the same answer, later).
+ * ended is all that is asked of it. writers_ended asks that of those that hold the table lock, in
+ * two scans of pg_locks, one after the other (the snapshot gives the same answer, later).
  *
  * Abstracted away: all but one queue, so there is one key; other writes that make work claimable
  * (release, fail, retry, sweep, resume), which take the producer's steps; the xids of claims,
@@ -207,6 +207,7 @@ mtype = { awake, settling, settled, dozing };
    loop. */
 proctype Worker(byte s) {
     byte saw, took, alarm;
+    byte scanned;               /* of pg_locks: who holds the table lock */
     mtype phase = awake;
 
     goto connect;
@@ -297,10 +298,12 @@ pause:
    would do, only later. So WITHOUT_LAST_CLAIM relies on the claim and the due time that came
    before it. */
 settle:
+    scanned = horizon[s] & locks;
     if
     :: atomic { connected ->
+            scanned = horizon[s] & scanned;
             if
-            :: !(horizon[s] & locks) ->
+            :: !scanned ->
                 phase = settled;
                 horizon[s] = 0;
                 printf("worker %d asks: settled\n", s);
@@ -310,10 +313,12 @@ settle:
                 goto end_asleep
 #endif
             :: else ->
+                scanned = 0;
                 printf("worker %d asks: not settled\n", s)
             fi };
         goto claim
-    :: !connected -> goto connect
+    :: atomic { !connected -> scanned = 0 };
+        goto connect
     fi;
 
 /* next_due.sql, which sees rows whether somebody locked them or not. */
