@@ -49,8 +49,11 @@ def produce(session: Session, make: Callable[[Connection], object]) -> None:
         list(pool.map(one_of_them, connections))
 
 
-def test_producers_notify_nobody_when_nobody_sleeps(session: Session, ear: Ear) -> None:
-    produce(session, lambda connection: enqueued(connection))
+def test_a_producer_notifies_nobody_when_nobody_sleeps(session: Session, ear: Ear) -> None:
+    """Of two that look at the same instant each may take the other for a sleeper."""
+    producer = session()
+    for _ in range(EACH):
+        enqueued(producer)
 
     assert ear.heard() == []
 
@@ -65,7 +68,6 @@ def test_forty_sleepers_cost_a_producer_one_notification_a_call(session: Session
     produce(session, lambda connection: call(connection, "enqueue_many", jobs))
     many = ear.heard()
 
-    # Of two producers that look at the same instant each takes the other for a sleeper: no more.
     key = f"q{one(session(), 'queue_key', 'q')[0]}"
     assert single == [key] * (PRODUCERS * EACH)
     assert many == [key] * (PRODUCERS * EACH)
