@@ -303,12 +303,13 @@ def test_claiming_and_giving_back_for_ever_ends_at_the_token_limit(
 
 
 def test_the_token_limit_ends_a_loop_of_lapsing_batches_too(scene: Scene, records: Records) -> None:
-    job_id = scene.enqueue(max_attempts=1)
-    for _ in range(109):
+    """Also while attempts are left."""
+    job_id = scene.enqueue(max_attempts=2)
+    for _ in range(119):
         scene.release(scene.lease(job_id=job_id), started=False)
     scene.enqueue()
     leases = scene.control_plane.claim([scene.queue], "ada", max_jobs=2, lease_for=LEASE_FOR)
-    assert [(lease.token, lease.buffered) for lease in leases] == [(110, True), (1, True)]
+    assert [(lease.token, lease.buffered) for lease in leases] == [(120, True), (1, True)]
     scene.lapse()
 
     swept = {s.job_id: s for s in scene.control_plane.sweep("broom")}
@@ -316,7 +317,39 @@ def test_the_token_limit_ends_a_loop_of_lapsing_batches_too(scene: Scene, record
     assert swept[job_id].status is JobStatus.FAILED
     job = records.job(job_id)
     assert job is not None
-    assert job.last_error == "given back 110 times"
+    assert job.last_error == "given back 120 times"
+
+
+def failed_before(scene: Scene) -> int:
+    """A queued job whose first attempt failed; its neighbour waits as well."""
+    lease = scene.lease()
+    scene.fail_with_delay(lease, 0 * MILLISECOND)
+    scene.enqueue()
+    return lease.job_id
+
+
+def test_a_lapse_out_of_a_batch_says_nothing_about_the_last_error(
+    scene: Scene, records: Records
+) -> None:
+    job_id = failed_before(scene)
+    leases = scene.control_plane.claim([scene.queue], "ada", max_jobs=2, lease_for=LEASE_FOR)
+    assert job_id in [lease.job_id for lease in leases if lease.buffered]
+    scene.lapse()
+    scene.control_plane.sweep("broom")
+
+    job = records.job(job_id)
+    assert job is not None
+    assert (job.status, job.last_error) == (JobStatus.QUEUED, "ValueError: broken")
+
+
+def test_a_job_that_a_sweep_heals_keeps_its_last_error(scene: Scene, records: Records) -> None:
+    lease = scene.lease(job_id=failed_before(scene))
+    scene.seal(lease)
+    scene.sweep(lease, JobStatus.COMPLETED)
+
+    job = records.job(lease.job_id)
+    assert job is not None
+    assert job.last_error == "ValueError: broken"
 
 
 def test_a_retry_raises_the_token_limit_by_as_much_again(scene: Scene, records: Records) -> None:

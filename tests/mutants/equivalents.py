@@ -26,6 +26,10 @@ EQUIVALENTS: dict[str, str] = {
     "postgres settle_jobs: and s.status <> 'completed'": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.token > 20": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.verdict = 'ok'": _NOTHING_TO_TRIM,
+    "postgres sweep_jobs: and d.status IN ('completed', 'failed', 'cancelled')": (
+        "the rows of other states were updated before, and PostgreSQL skips them"
+    ),
+    "postgres sweep_jobs: where s.token > 20": _NOTHING_TO_TRIM,
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
     "sqlite sqlite_schema.INSTALLED: and type = 'table'": "nothing else has the name of the table",

@@ -64,19 +64,3 @@ def test_a_cancelled_job_is_not_said_to_be_given_back_too_often(worker: Connecti
     call(worker, "cancel", lease.job_id)
     cancelled = settled(worker, lease, "release")
     assert (cancelled.status, cancelled.last_error) == ("cancelled", None)
-
-
-def test_a_job_that_waits_again_is_not_said_to_have_ended(
-    worker: Connection, session: Session
-) -> None:
-    lease = leased(worker)
-    waiter = session()
-    (channel,) = one(waiter, "channel")
-    waiter.execute(f"listen {channel}")
-    call(waiter, "wait_begin", [lease.job_id])
-
-    assert settled(worker, lease, "release").status == "queued"
-    worker.execute("select pg_notify(%s, 'now')", [channel])
-
-    heard = [n.payload for n in waiter.notifies(timeout=10, stop_after=1)]
-    assert heard == ["now"]
