@@ -11,7 +11,7 @@
 --
 -- Closed to everybody but the owner of the schema, and not to be granted.
 --
--- Raises: 22023 for another word, 42704 for an unknown role.
+-- Raises: 22023 for another word; 42704 for an unknown role, and for public, which is none.
 create or replace function grant_role(
   p_role name,
   p_what text
@@ -48,6 +48,12 @@ begin
   if v_names is null then
     perform refuse(format('%s is nothing to grant', coalesce(quote_literal(p_what), 'null')),
                    'Use produce, work, operate or observe.');
+  end if;
+  if not exists (select from pg_roles as r where r.rolname = p_role) then
+    raise exception using
+      errcode = 'undefined_object',
+      message = format('role %s does not exist', coalesce(quote_ident(p_role), 'null')),
+      hint    = 'Create it first. There is no way to grant tenure to everybody.';
   end if;
 
   execute format('grant usage on schema %I to %I', v_schema, p_role);

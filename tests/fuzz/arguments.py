@@ -13,8 +13,8 @@ NAMES = [
     "\x01", "\x7f", "\x9f", "\u00a0q", "q\u3000", "\u2028", "\u200b", "\ufeff", "Grüße",
     "\U0001f44b", "%", "%s %I", "$1", "a\\b", "{}", "{a,b}", "null", "NULL",
     "'; drop table tenure.job; --", "x" * 128, "x" * 129, "é" * 64, "é" * 64 + "x", "w" * 256,
-    "w" * 257, "y" * 5000, Sql("repeat('z', 1048577)"), "public", "none", "current_user",
-    "pg_monitor", "produce", "work", "operate", "observe", None,
+    "w" * 257, "y" * 5000, Sql("repeat('€', 40000)"), Sql("repeat('z', 1048577)"), "public", "none",
+    "current_user", "pg_monitor", "produce", "work", "operate", "observe", None,
 ]  # fmt: skip
 INTEGERS = [
     0, 1, 1, 2, 3, 5, 9, 10, 20, 100, 1000, 1001, 10_000, 10_001, -1, -2, 2**31 - 1, -(2**31),

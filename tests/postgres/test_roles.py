@@ -213,8 +213,10 @@ def test_granting_refuses_another_word_and_an_unknown_role(
         with pytest.raises(psycopg.errors.InvalidParameterValue) as refused:
             call(owner, "grant_role", roles["nobody"], word)
         assert refused.value.diag.message_hint
-    with pytest.raises(psycopg.errors.UndefinedObject):
-        call(owner, "grant_role", f"{roles['nobody']}'s", "work")
+    for role in (f"{roles['nobody']}'s", "", "public", "none", "current_user", None):
+        with pytest.raises(psycopg.errors.UndefinedObject) as unknown:
+            call(owner, "grant_role", role, "work")
+        assert unknown.value.diag.message_hint
 
 
 def _in_tenure(name: str) -> sql.Identifier:

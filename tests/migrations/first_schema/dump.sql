@@ -958,6 +958,12 @@ begin
     perform refuse(format('%s is nothing to grant', coalesce(quote_literal(p_what), 'null')),
                    'Use produce, work, operate or observe.');
   end if;
+  if not exists (select from pg_roles as r where r.rolname = p_role) then
+    raise exception using
+      errcode = 'undefined_object',
+      message = format('role %s does not exist', coalesce(quote_ident(p_role), 'null')),
+      hint    = 'Create it first. There is no way to grant tenure to everybody.';
+  end if;
 
   execute format('grant usage on schema %I to %I', v_schema, p_role);
   for v_object in
