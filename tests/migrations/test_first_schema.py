@@ -12,6 +12,7 @@ from psycopg import sql
 from migrations import freeze
 from tenure.migrate import upgrade
 from tests.conftest import Psql
+from tests.migrations.first_schema import make
 from tests.migrations.first_schema.make import drop_days
 from tests.migrations.first_schema.restored import Aged, restored
 from tests.migrations.schemas import rows_of, schema_of
@@ -36,6 +37,15 @@ def test_the_fixture_is_what_the_first_revision_makes(
         drop_days_of(kept)
         assert schema_of(kept) == schema_of(again), "make first-schema"
         assert rows_of(kept, "alembic_version") == [FIRST]
+
+
+def test_the_fixture_is_not_made_anew_once_another_revision_followed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(freeze, "revisions", lambda: ["0001", "0002"])
+
+    with pytest.raises(SystemExit, match="stays as 0001 was released: 0002 came after it"):
+        make.main()
 
 
 def drop_days_of(dsn: str) -> None:
