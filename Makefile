@@ -75,7 +75,7 @@ lock: ## Renew py/locks/ (maintainers; needs uv)
 	| $(COMPILE) 3.12 --no-deps --no-annotate - -o py/locks/postgres-$$major.lock; done
 
 bench-lock: ## Renew the locks of what tenure is measured beside (maintainers; needs uv and npm)
-	cd tests/bench/peers/locks && for name in *.in; do $(COMPILE) \
+	cd tests/bench/peers/locks && for name in *.in; do $(subst make lock,make bench-lock,$(COMPILE)) \
 	$$(sed -n 's/^# python //p' $$name | grep . || echo 3.11) $$name -o $${name%.in}.lock; done
 	cd tests/bench/peers/locks && for name in */; do npm install --prefix $$name --package-lock-only \
 	--omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund; done
