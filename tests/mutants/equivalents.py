@@ -21,7 +21,6 @@ EQUIVALENTS: dict[str, str] = {
         "nothing else keeps the update from a row with this id, token and worker"
     ),
     "postgres next_lane: and v_met <= 20": "beyond the last lane is no floor: that ends it too",
-    "postgres next_lane: if p_lane / 2 < (v_met - 1) / 2": "spares a probe of an empty range",
     "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
         "spares a search for leases that were not renewed"
     ),
