@@ -27,4 +27,4 @@ def lives(postgresql_server: NoopExecutor, tmp_path: Path) -> Iterator[Lives]:
 
 @pytest.mark.timeout(300)
 def test_both_databases_answer_alike_through_random_lives(lives: Lives) -> None:
-    lives.run(examples=60, steps=40)
+    lives.run(examples=50, steps=40)
