@@ -34,6 +34,15 @@ def test_an_error_of_a_release_does_not_end_the_job(worker: Connection, error: A
     assert (released.status, released.last_error) == ("queued", None)
 
 
+def test_an_error_of_a_release_is_not_noted(worker: Connection) -> None:
+    lease = leased(worker)
+    settled(worker, lease, "release", errors=[Jsonb({"message": "broken"})])
+    noted = worker.execute(
+        "select a.outcome, a.message from tenure.attempt as a where a.job_id = %s", [lease.job_id]
+    ).fetchall()
+    assert noted == [("released", None)]
+
+
 def test_an_error_of_a_completion_is_not_noted(worker: Connection) -> None:
     error = Jsonb({"error_type": "ValueError", "message": "broken", "cancel": True})
     completed = settled(worker, leased(worker), "complete", errors=[error])

@@ -46,7 +46,9 @@ begin
   mine as materialized (
     select j.id, j.token, j.token_limit, j.attempt, j.max_attempts, j.retry_base, j.retry_cap,
            j.cancel_requested, j.sealed_at is not null as sealed, j.buffered, j.reclaimed, j.solo,
-           j.claimed_at, a.verb, a.result, a.error, a.delay,
+           j.claimed_at, a.verb, a.delay,
+           case when a.verb = 'complete' then a.result end as result,
+           case when a.verb = 'fail' then a.error end as error,
            a.verb <> 'release' or a.started as reported,
            a.verb = 'release' and not a.started and (j.buffered or not j.reclaimed) as refund
       from asked as a
@@ -73,9 +75,8 @@ begin
              when g.verdict <> 'ok' then 'running'
              when g.verb = 'complete' then 'completed'
              when g.cancel_requested then 'cancelled'
-             when g.verb = 'fail' and (g.error ->> 'cancel')::boolean then 'cancelled'
-             when g.verb = 'fail' and not coalesce((g.error ->> 'retryable')::boolean, true)
-               then 'failed'
+             when (g.error ->> 'cancel')::boolean then 'cancelled'
+             when not (g.error ->> 'retryable')::boolean then 'failed'
              when g.verb = 'release' and g.token >= g.token_limit then 'failed'
              when g.refund or g.attempt < g.max_attempts then 'queued'
              else 'failed'
@@ -90,10 +91,7 @@ begin
     returning j.id, j.token, j.token_limit, j.created_at, j.claimed_at, j.attempt,
               j.max_attempts, d.status, j.priority, j.retry_base, j.retry_cap, j.timeout,
               j.queue, j.kind, j.worker_id, j.dedup_key, j.payload, j.meta, j.progress,
-              case when d.verb <> 'complete' then null
-                   when d.sealed then j.result
-                   else d.result
-              end as result,
+              case when d.sealed then j.result else d.result end as result,
               case
                 when d.verb = 'fail' then error_line(d.error)
                 when d.status = 'failed' and d.token >= d.token_limit
