@@ -6,6 +6,8 @@ _ATTEMPT_0 = "a job without an attempt is queued: a claim spends one, and a refu
 
 _NOTHING_TO_TRIM = "spares a search where no attempt was noted, or too few were"
 
+_A_WORKER_MEANS_RUNNING = "a job has a worker and a lease exactly while it runs: a CHECK"
+
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
@@ -21,6 +23,8 @@ EQUIVALENTS: dict[str, str] = {
         "nothing else keeps the update from a row with this id, token and worker"
     ),
     "postgres next_lane: and v_met <= 20": "beyond the last lane is no floor: that ends it too",
+    "postgres held: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
+    "postgres lapsed: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
     "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
         "spares a search for leases that were not renewed"
     ),
@@ -30,6 +34,7 @@ EQUIVALENTS: dict[str, str] = {
     "postgres sweep_jobs: and d.status IN ('completed', 'failed', 'cancelled')": (
         "the rows of other states were updated before, and PostgreSQL skips them"
     ),
+    "postgres sweep_jobs: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
     "postgres sweep_jobs: where s.token > 20": _NOTHING_TO_TRIM,
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
