@@ -36,6 +36,9 @@ EQUIVALENTS: dict[str, str] = {
     ),
     "postgres sweep_jobs: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
     "postgres sweep_jobs: where s.token > 20": _NOTHING_TO_TRIM,
+    (
+        "postgres worker_seen: where NOT EXISTS (SELECT FROM queue AS q WHERE q.queue = a.queue)"
+    ): "spares an insertion that would do nothing",
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
     "sqlite sqlite_schema.INSTALLED: and type = 'table'": "nothing else has the name of the table",
