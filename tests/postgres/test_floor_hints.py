@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from tests.postgres.floors import LANE, STEP, claimed, floor, meet, microseconds, press
-from tests.postgres.races import MINUTE, SECOND, Connection, SteppedClock, call, enqueued
+from tests.postgres.races import (
+    MILLISECOND,
+    MINUTE,
+    SECOND,
+    Connection,
+    SteppedClock,
+    call,
+    enqueued,
+)
 
 Session = Callable[[], Connection]
 HOUR = timedelta(hours=1)
@@ -79,6 +87,39 @@ def test_a_note_that_cannot_be_right_is_not_believed(
         press(claimer, clock, 2)
         job_id = enqueued(claimer)
         assert claimed(claimer) == [job_id], value
+
+
+def noted_t(connection: Connection) -> int:
+    """The instant that the session is proving, in microseconds."""
+    [row] = connection.execute(
+        "select (current_setting(tenure.floor_setting('q'))::bigint[])[2] as t"
+    ).fetchall()
+    return int(row.t)
+
+
+def test_floors_are_brought_forward_every_tenth_of_a_second_and_not_with_every_claim(
+    claimer: Connection, clock: SteppedClock
+) -> None:
+    meet(claimer)
+    first = noted_t(claimer)
+
+    clock.advance(99 * MILLISECOND)
+    assert claimed(claimer) == []
+    assert noted_t(claimer) == first
+
+    clock.advance(MILLISECOND)
+    assert claimed(claimer) == []
+    assert noted_t(claimer) == microseconds(clock) > first
+
+
+def test_an_instant_that_has_yet_to_come_is_not_waited_for(
+    claimer: Connection, clock: SteppedClock
+) -> None:
+    """The clock was set back."""
+    meet(claimer)
+    set_floors(claimer, noted(t=FUTURE))
+    assert claimed(claimer) == []
+    assert noted_t(claimer) == microseconds(clock)
 
 
 @pytest.mark.parametrize("function", ["next_eligible_job_id", "next_due"])
