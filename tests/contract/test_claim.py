@@ -414,3 +414,15 @@ def test_a_thousand_queues_may_be_asked_at_once(control_plane: ControlPlane, max
     leases = control_plane.claim([f"queue {i}" for i in range(1000)], "ada", max_jobs=max_jobs)
 
     assert ids(leases) == [last]
+
+
+def test_the_next_eligible_job_is_no_solo_job_while_another_is_due(
+    control_plane: ControlPlane, clock: Clock
+) -> None:
+    scene = Scene(control_plane, clock)
+    scene.sweep(scene.lease_in_batch(), JobStatus.QUEUED)
+    clock.advance(SECOND)
+    job_id = scene.enqueue()
+
+    assert control_plane.next_eligible_job_id([scene.queue]) == job_id
+    assert ids(control_plane.claim([scene.queue], "bob")) == [job_id]

@@ -89,6 +89,16 @@ def test_a_note_that_cannot_be_right_is_not_believed(
         assert claimed(claimer) == [job_id], value
 
 
+def test_what_is_published_by_hand_for_a_lane_that_there_is_not_is_passed_over(
+    claimer: Connection, other: Connection, clock: SteppedClock
+) -> None:
+    call(other, "worker_seen", "ada", ["q"])
+    other.execute("update tenure.queue set floors = array[25, 5, 0, 5, -1, 5]")
+    meet(claimer)
+    press(claimer, clock)
+    assert floor(claimer) > 0
+
+
 def noted_t(connection: Connection) -> int:
     """The instant that the session is proving, in microseconds."""
     [row] = connection.execute(
@@ -187,9 +197,10 @@ def test_floors_are_published_in_the_row_of_a_queue_that_a_worker_listed(
     press(claimer, clock)
     assert queue_row(claimer) is None  # a claim makes no row
 
-    call(other, "worker_seen", "ada", ["q"])
+    call(other, "worker_seen", "ada", ["q", "another queue"])
     press(claimer, clock)
 
+    assert not queue_row(claimer, "another queue").floors
     assert dict(zip(*[iter(queue_row(claimer).floors)] * 2, strict=True))[LANE] > 0
     claimed(other)
     assert 0 < floor(other) <= floor(claimer)

@@ -21,10 +21,13 @@ from tests.postgres.floors import (
 from tests.postgres.races import (
     LONGEST_WAIT,
     MILLISECOND,
+    SECOND,
     Connection,
     Gate,
     SteppedClock,
+    call,
     enqueued,
+    leased,
     one,
     started,
 )
@@ -62,6 +65,64 @@ def test_the_floor_follows_the_time_in_spite_of(
     press(claimer, clock)
 
     assert before < floor(claimer) < microseconds(clock)
+
+
+def of_another_queue(writer: Connection) -> None:
+    enqueued(writer, "r")
+
+
+def of_a_later_priority(writer: Connection) -> None:
+    enqueued(writer, priority=6)
+
+
+def that_is_solo(writer: Connection) -> None:
+    job_id = enqueued(writer)
+    writer.execute("update tenure.job set solo = true where id = %s", [job_id])
+
+
+def that_runs(writer: Connection) -> None:
+    leased(writer)
+
+
+@pytest.mark.parametrize("a_job", [of_another_queue, of_a_later_priority, that_is_solo, that_runs])
+def test_the_floor_of_a_lane_passes_a_job(
+    claimer: Connection,
+    writer: Connection,
+    clock: SteppedClock,
+    a_job: Callable[[Connection], None],
+) -> None:
+    a_job(writer)
+    before = microseconds(clock)
+
+    for _ in range(3):
+        clock.advance(STEP)
+        job_id = enqueued(writer)
+        [lease] = call(claimer, "claim", ["q"], "ada", 1, 30 * SECOND, False)
+        assert lease.job_id == job_id
+
+    assert before < floor(claimer) < microseconds(clock)
+
+
+def test_a_lane_that_was_never_met_gets_no_floor(claimer: Connection, clock: SteppedClock) -> None:
+    press(claimer, clock)
+    assert {floor(claimer, lane=lane) for lane in range(1, 21) if lane not in (11, 12)} == {-1}
+
+
+def test_a_closer_look_is_taken_a_second_after_one_in_vain_however_often_one_claims(
+    claimer: Connection, writer: Connection, other: Connection, clock: SteppedClock
+) -> None:
+    other.execute("begin; select pg_current_xact_id()")
+    writer.execute("begin")
+    enqueued(writer, "r")
+    press(claimer, clock, 1)  # in vain: the writer has an xid below the horizon, and may write
+    writer.execute("rollback")
+    before = floor(claimer)
+
+    for _ in range(2):
+        clock.advance(0.6 * SECOND)
+        assert claimed(claimer) == []
+
+    assert floor(claimer) > before
 
 
 def test_the_floor_stays_at_the_first_job_that_waits_though_somebody_holds_it(
