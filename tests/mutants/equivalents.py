@@ -8,6 +8,8 @@ _NOTHING_TO_TRIM = "spares a search where no attempt was noted, or too few were"
 
 _A_WORKER_MEANS_RUNNING = "a job has a worker and a lease exactly while it runs: a CHECK"
 
+_STARTS_LATER = "spares a scan of what died: no job that is due is before the floor"
+
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
@@ -24,7 +26,14 @@ EQUIVALENTS: dict[str, str] = {
     ),
     "postgres next_lane: and v_met <= 20": "beyond the last lane is no floor: that ends it too",
     "postgres held: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
+    (
+        "postgres lane_floors: and j.next_attempt_at >= instant((v_floors)[4 + v_lane])"
+    ): _STARTS_LATER,
     "postgres lapsed: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
+    (
+        "postgres next_eligible_job_id: and j.next_attempt_at >= "
+        "instant(GREATEST((v_floors)[4 + v_lane], 0))"
+    ): _STARTS_LATER,
     "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
         "spares a search for leases that were not renewed"
     ),
