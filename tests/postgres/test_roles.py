@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tenure.migrate import upgrade
 from tests.postgres.every_function import Caller, call_every_function
 from tests.postgres.races import Connection, call
 from tests.tools import databases
@@ -221,3 +222,29 @@ def test_granting_refuses_another_word_and_an_unknown_role(
 
 def _in_tenure(name: str) -> sql.Identifier:
     return sql.Identifier("tenure", name)
+
+
+def test_a_role_of_one_install_has_no_right_in_another(
+    session: Session, dsn: str, roles: dict[str, str]
+) -> None:
+    upgrade(dsn, schema="another")
+    owner = session()
+    for word in MATRIX.keys() - {"nobody"}:
+        call(owner, "grant_role", roles[word], word)
+
+    opened = owner.execute(
+        """
+        select r.role, p.oid::regprocedure::text
+          from unnest(%(roles)s::text[]) as r(role), pg_proc as p
+         where p.pronamespace = 'another'::regnamespace
+           and has_function_privilege(r.role, p.oid, 'execute')
+        union all
+        select r.role, c.relname
+          from unnest(%(roles)s::text[]) as r(role), pg_class as c
+         where c.relnamespace = 'another'::regnamespace
+           and c.relkind in ('r', 'v')
+           and has_table_privilege(r.role, c.oid, 'select')
+        """,
+        {"roles": list(roles.values())},
+    ).fetchall()
+    assert opened == []
