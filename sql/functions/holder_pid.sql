@@ -21,9 +21,8 @@ begin
     from job as j
     join pg_locks as l on l.transactionid = j.xmax
    where j.id = p_job_id
-     and l.locktype = 'transactionid'
-     and l.mode = 'ExclusiveLock'
-     and l.granted;
+     -- Its own lock, not that of one who waits for it.
+     and l.mode = 'ExclusiveLock';
   if found then
     return v_pid;
   end if;
@@ -31,8 +30,7 @@ begin
   v_pids := array(
     select distinct l.pid
       from pg_locks as l
-     where l.locktype = 'relation'
-       and l.database = (select d.oid from pg_database as d where d.datname = current_database())
+     where l.database = (select d.oid from pg_database as d where d.datname = current_database())
        and l.relation = 'job'::regclass
        and l.mode in ('RowShareLock', 'RowExclusiveLock')
        and l.pid <> pg_backend_pid());
