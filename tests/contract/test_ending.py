@@ -384,3 +384,13 @@ def test_a_thousand_leases_are_settled_in_one_call(scene: Scene, records: Record
     assert len(answers) == 1000
     assert {answer.verdict for answer in answers} == {Verdict.OK}
     assert records.jobs(status=JobStatus.RUNNING) == []
+
+
+def test_the_last_twenty_attempts_of_each_job_are_kept(scene: Scene, records: Records) -> None:
+    jobs = [scene.enqueue(max_attempts=30) for _ in range(2)]
+    for _ in range(22):
+        for job_id in jobs:
+            scene.release(scene.lease(job_id=job_id), started=False)
+
+    for job_id in jobs:
+        assert {attempt.token for attempt in records.attempts(job_id)} == set(range(3, 23))

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tenure.migrate import upgrade
 from tests.postgres.races import (
     LONGEST_WAIT,
     Connection,
@@ -66,15 +67,16 @@ def partition_name(day: datetime) -> str:
     return f"job_history_{day:%Y%m%d}"
 
 
-def partitions(connection: Connection) -> list[str]:
+def partitions(connection: Connection, schema: str = "tenure") -> list[str]:
     rows = connection.execute(
         """
         select c.relname
           from pg_inherits as i
           join pg_class as c on c.oid = i.inhrelid
-         where i.inhparent = 'tenure.job_history'::regclass
+         where i.inhparent = (%s || '.job_history')::regclass
          order by 1
-        """
+        """,
+        [schema],
     ).fetchall()
     return [name for (name,) in rows]
 
@@ -273,6 +275,19 @@ def test_a_partition_is_dropped_after_thirty_days_with_the_attempts_of_its_jobs(
     attempts = connection.execute("select job_id, outcome from tenure.attempts").fetchall()
     assert attempts == [(young.job_id, "failed")]
     assert one(connection, "fail", *owner(old), "Broken").verdict == "lost"
+
+
+def test_the_partitions_of_another_install_are_left_alone(
+    connection: Connection, dsn: str
+) -> None:
+    upgrade(dsn, schema="another")
+    theirs = partitions(connection, "another")
+
+    lines = maintain(connection)
+
+    assert [line for line in lines if line.startswith("dropped")]
+    assert len(set(lines)) == len(lines)
+    assert partitions(connection, "another") == theirs
 
 
 def test_attempts_are_deleted_ten_thousand_at_a_call_before_their_partition_goes(
