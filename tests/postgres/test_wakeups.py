@@ -322,3 +322,14 @@ def test_producers_that_look_at_the_same_instant_still_notify_a_sleeper(
     worker.execute("commit")
 
     assert ear.heard() == [key(worker)] * 2
+
+
+def test_a_batch_in_which_nothing_is_new_wakes_nobody(
+    worker: Connection, sleeper: Connection, ear: Ear
+) -> None:
+    enqueued(worker, dedup_key="a")
+    sleeps(sleeper)
+
+    call(worker, "enqueue_many", Jsonb([{"queue": "q", "kind": "work", "dedup_key": "a"}]))
+
+    assert ear.heard() == []
