@@ -277,9 +277,7 @@ def test_a_partition_is_dropped_after_thirty_days_with_the_attempts_of_its_jobs(
     assert one(connection, "fail", *owner(old), "Broken").verdict == "lost"
 
 
-def test_the_partitions_of_another_install_are_left_alone(
-    connection: Connection, dsn: str
-) -> None:
+def test_the_partitions_of_another_install_are_left_alone(connection: Connection, dsn: str) -> None:
     upgrade(dsn, schema="another")
     theirs = partitions(connection, "another")
 
