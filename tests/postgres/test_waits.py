@@ -155,6 +155,11 @@ def test_what_does_not_end_a_job_tells_nobody(
     lease = one(worker, "claim_job", lease.job_id, "ada")
     one(worker, "release", *owner(lease), False)
     lease = one(worker, "claim_job", lease.job_id, "ada")
+    clock.advance(MINUTE)
+    [swept] = call(worker, "sweep", "ada")
+    assert swept.status == "queued"
+    clock.advance(MINUTE)
+    lease = one(worker, "claim_job", lease.job_id, "ada")
     one(worker, "seal", *owner(lease))
     assert one(worker, "complete", lease.job_id, "ada", lease.token + 1).verdict == "lost"
 

@@ -26,6 +26,7 @@ from tests.postgres.races import (
 )
 
 Session = Callable[[], Connection]
+HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
@@ -92,6 +93,7 @@ def test_a_sleeper_is_notified_once_by(
     worker: Connection, sleeper: Connection, ear: Ear, clock: SteppedClock, verb: str
 ) -> None:
     prepare, write = MAKE_CLAIMABLE[verb]
+    enqueued(worker, "another queue")
 
     write(worker, prepare(worker, clock))
     assert ear.heard() == []  # nobody sleeps
@@ -332,4 +334,17 @@ def test_a_batch_in_which_nothing_is_new_wakes_nobody(
 
     call(worker, "enqueue_many", Jsonb([{"queue": "q", "kind": "work", "dedup_key": "a"}]))
 
+    assert ear.heard() == []
+
+
+def test_a_sweep_that_puts_a_job_off_for_long_wakes_nobody(
+    worker: Connection, sleeper: Connection, ear: Ear, clock: SteppedClock
+) -> None:
+    leased(worker, retry_base=2 * HOUR, retry_cap=2 * HOUR)
+    clock.advance(MINUTE)
+    sleeps(sleeper)
+
+    [swept] = call(worker, "sweep", "ada")
+
+    assert swept.status == "queued"
     assert ear.heard() == []
