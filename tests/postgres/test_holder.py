@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.postgres.races import (
     LONGEST_WAIT,
     Connection,
@@ -49,8 +51,10 @@ def test_of_two_who_hold_a_job_each_its_own_is_named(session: Session) -> None:
     assert one(operator, "holder_pid", beside.job_id) == (pid(second),)
 
 
-def test_one_who_waits_for_the_holder_is_not_named(session: Session) -> None:
-    holder, waiter, operator = session(), session(), session()
+@pytest.mark.parametrize("holds", [0, 1])
+def test_one_who_waits_for_the_holder_is_not_named(session: Session, holds: int) -> None:
+    sessions, operator = [session(), session()], session()
+    holder, waiter = sessions[holds], sessions[1 - holds]
     lease = leased(operator)
     lock(holder, lease)
     waiting = started(lambda: lock(waiter, lease))
