@@ -10,6 +10,8 @@ _A_WORKER_MEANS_RUNNING = "a job has a worker and a lease exactly while it runs:
 
 _STARTS_LATER = "spares a scan of what died: no job that is due is before the floor"
 
+_ONLY_FAIL = "an attempt that ended by another verb has no error to show"
+
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
@@ -42,6 +44,7 @@ EQUIVALENTS: dict[str, str] = {
     "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
         "spares a search for leases that were not renewed"
     ),
+    "postgres results: and a.verb = 'fail'": _ONLY_FAIL,
     "postgres settle_jobs: and s.status <> 'completed'": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.token > 20": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.verdict = 'ok'": _NOTHING_TO_TRIM,
@@ -55,5 +58,6 @@ EQUIVALENTS: dict[str, str] = {
     ): "spares an insertion that would do nothing",
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
+    "sqlite sqlite_records.RESULT: and a.verb = 'fail'": _ONLY_FAIL,
     "sqlite sqlite_schema.INSTALLED: and type = 'table'": "nothing else has the name of the table",
 }
