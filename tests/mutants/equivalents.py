@@ -12,6 +12,8 @@ _STARTS_LATER = "spares a scan of what died: no job that is due is before the fl
 
 _ONLY_FAIL = "an attempt that ended by another verb has no error to show"
 
+_NO_OTHER_LOCK = "no lock of another type has such a value in the column that is tested"
+
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
@@ -48,6 +50,11 @@ EQUIVALENTS: dict[str, str] = {
     "postgres settle_jobs: and s.status <> 'completed'": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.token > 20": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.verdict = 'ok'": _NOTHING_TO_TRIM,
+    "postgres sleep_end: and l.locktype = 'advisory'": _NO_OTHER_LOCK,
+    (
+        "postgres sleep_end: and l.database = (SELECT d.oid FROM pg_database AS d"
+        " WHERE d.datname = current_database())"
+    ): "a session has no locks in another database",
     "postgres sweep_jobs: and d.status IN ('completed', 'failed', 'cancelled')": (
         "the rows of other states were updated before, and PostgreSQL skips them"
     ),
@@ -56,6 +63,8 @@ EQUIVALENTS: dict[str, str] = {
     (
         "postgres worker_seen: where NOT EXISTS (SELECT FROM queue AS q WHERE q.queue = a.queue)"
     ): "spares an insertion that would do nothing",
+    "postgres writers_ended: and writes.locktype = 'relation'": _NO_OTHER_LOCK,
+    "postgres writers_ended: and xact.locktype = 'transactionid'": _NO_OTHER_LOCK,
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
     "sqlite sqlite_records.QUEUES: and status = 'queued' (2)": _ATTEMPT_0,
     "sqlite sqlite_records.RESULT: and a.verb = 'fail'": _ONLY_FAIL,
