@@ -114,7 +114,7 @@ def test_a_closer_look_is_taken_a_second_after_one_in_vain_however_often_one_cla
     other.execute("begin; select pg_current_xact_id()")
     writer.execute("begin")
     enqueued(writer, "r")
-    press(claimer, clock, 1)  # in vain: the writer has an xid below the horizon, and may write
+    press(claimer, clock, 2)  # then in vain: the writer is older than what is being proved
     writer.execute("rollback")
     before = floor(claimer)
 
