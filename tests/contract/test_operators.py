@@ -299,3 +299,19 @@ def test_queues_are_counted_by_shade(scene: Scene, records: Records, clock: Cloc
     assert sorted(shades) == sorted(
         ["retrying", "queued", "queued", "scheduled", "running", "completed"]
     )
+
+
+def test_a_queue_is_paused_and_resumed_beside_another(
+    scene: Scene, records: Records, clock: Clock
+) -> None:
+    plane, other, queue = scene.control_plane, f"{scene.queue} too", scene.queue
+    plane.pause(other)
+    clock.advance(SECOND)
+    plane.pause(queue)
+    assert plane.pause(queue).paused_at == clock.now
+
+    assert plane.resume(queue).verdict is Verdict.OK
+    assert plane.resume(queue).verdict is Verdict.ALREADY
+
+    paused = {listed.queue for listed in records.queues() if listed.paused_at is not None}
+    assert paused == {other}

@@ -14,6 +14,8 @@ _ONLY_FAIL = "an attempt that ended by another verb has no error to show"
 
 _NO_OTHER_LOCK = "no lock of another type has such a value in the column that is tested"
 
+_ALL_LANES = "the earliest time of all lanes is asked for, in whichever lane it is found"
+
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
@@ -43,10 +45,19 @@ EQUIVALENTS: dict[str, str] = {
         "postgres next_eligible_job_id: and j.next_attempt_at >= "
         "instant(GREATEST((v_floors)[4 + v_lane], 0))"
     ): _STARTS_LATER,
+    "postgres next_due: and j.priority = (v_lane - 1) / 2": _ALL_LANES,
+    "postgres next_due: and j.solo = (v_lane % 2 = 0)": _ALL_LANES,
+    (
+        "postgres next_due: and j.next_attempt_at >= instant(GREATEST((v_floors)[4 + v_lane], 0))"
+    ): _STARTS_LATER,
+    "postgres notify_waiters: or cardinality(p_job_ids) = 0": "spares a test for waiters",
     "postgres renew: if cardinality(v_renewed) = cardinality(p_job_ids)": (
         "spares a search for leases that were not renewed"
     ),
     "postgres results: and a.verb = 'fail'": _ONLY_FAIL,
+    "postgres seek_stragglers: where cardinality(q.floors) > 0": (
+        "spares a look at a queue without floors"
+    ),
     "postgres settle_jobs: and s.status <> 'completed'": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.token > 20": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.verdict = 'ok'": _NOTHING_TO_TRIM,
