@@ -74,6 +74,10 @@ EQUIVALENTS: dict[str, str] = {
     (
         "postgres worker_seen: where NOT EXISTS (SELECT FROM queue AS q WHERE q.queue = a.queue)"
     ): "spares an insertion that would do nothing",
+    (
+        "postgres writers_ended: if pg_snapshot_xmin(pg_current_snapshot())"
+        " >= CAST(CAST(p_horizon AS text) AS xid8)"
+    ): "spares the closer look, which then finds nobody either",
     "postgres writers_ended: and writes.locktype = 'relation'": _NO_OTHER_LOCK,
     "postgres writers_ended: and xact.locktype = 'transactionid'": _NO_OTHER_LOCK,
     "sqlite sqlite_records.QUEUES: and status = 'queued'": _ATTEMPT_0,
