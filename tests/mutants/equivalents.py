@@ -58,6 +58,7 @@ EQUIVALENTS: dict[str, str] = {
     "postgres seek_stragglers: where cardinality(q.floors) > 0": (
         "spares a look at a queue without floors"
     ),
+    "postgres results: on TRUE": "a join that asks for nothing",
     "postgres settle_jobs: and s.status <> 'completed'": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.token > 20": _NOTHING_TO_TRIM,
     "postgres settle_jobs: and s.verdict = 'ok'": _NOTHING_TO_TRIM,
