@@ -95,18 +95,32 @@ class Play:
         return self.family.scripts[actor][self.places.get(actor, 0)]
 
     def movable(self) -> list[str]:
-        """The actors that have steps left and wait for nobody."""
+        """The actors that have steps left and wait for nobody.
+
+        Of two who wait, PostgreSQL lets either go on first: while one waits, nobody takes a step
+        that would have to wait, too.
+        """
         return [
             actor
-            for actor, script in self.family.scripts.items()
-            if self.places.get(actor, 0) < len(script) and actor not in self.stage.waiting
+            for actor in self.family.scripts
+            if not self.has_ended(actor)
+            and actor not in self.stage.waiting
+            and not (self.stage.waiting and self._would_wait(actor))
         ]
+
+    def has_ended(self, actor: str) -> bool:
+        return self.places.get(actor, 0) == len(self.family.scripts.get(actor, ()))
 
     def leftover(self) -> str | None:
         """An actor whose script has ended in an open transaction, once nobody can move."""
         if self.movable():
             return None
-        return next((actor for actor in self.stage.open if actor not in self.stage.waiting), None)
+        return next(
+            (a for a in self.stage.open if self.has_ended(a) and a not in self.stage.waiting), None
+        )
+
+    def _would_wait(self, actor: str) -> bool:
+        return self.stage.do(actor, self.called(actor, self.next_step(actor)))[1] is Waits
 
     def called(self, actor: str, step: str) -> Call:
         return call(step, self.known, worker(actor))

@@ -138,7 +138,7 @@ def test_a_loss_is_noticed_by_a_schedule_that_can_be_replayed(
 
 
 def test_a_wait_that_ends_by_itself_is_noticed(postgresql_server: NoopExecutor) -> None:
-    hasty = "alter function tenure.cancel set lock_timeout = '20ms'"
+    hasty = "alter function tenure.cancel set lock_timeout = '1ms'"
 
     with house.opened("postgres", postgresql_server.template_dbname, [hasty]) as backend:
         found = first_violation(backend, "guard-guard-cancel")

@@ -77,12 +77,11 @@ def claim_all(path: Path, worker_id: str) -> list[tuple[int, int]]:
     return leased
 
 
-def live_many_lives(path: Path, worker_id: str, seconds: float) -> int:
-    """Enqueue, claim, renew, complete, over and over; how many jobs were completed."""
+def live_many_lives(path: Path, worker_id: str, *, until: Path) -> int:
+    """Enqueue, claim, renew, complete, until a file is there; how many jobs were completed."""
     completed = 0
-    end = time.monotonic() + seconds
     with closing(SqliteControlPlane(path)) as plane:
-        while time.monotonic() < end:
+        while not until.exists():
             plane.enqueue("mail", "send")
             for lease in plane.claim(["mail"], worker_id):
                 shown = (lease.job_id, lease.token)
@@ -94,23 +93,24 @@ def live_many_lives(path: Path, worker_id: str, seconds: float) -> int:
     return completed
 
 
-def hold_now_and_then(path: Path, seconds: float) -> int:
+def hold_now_and_then(path: Path, times: int) -> int:
     """Be an application that keeps its write transactions open for too long."""
-    held = 0
-    end = time.monotonic() + seconds
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as connection:
         connection.execute("create table if not exists application (row text)")
-        while time.monotonic() < end:
+        for _ in range(times):
             connection.execute("begin immediate")
             connection.execute("insert into application values ('held')")
             time.sleep(0.4)
             connection.execute("commit")
-            held += 1
             time.sleep(0.3)
-    return held
+    return times
 
 
-def live_beside_an_application(path: Path, name: str, seconds: float) -> int:
-    if name == "application":
-        return hold_now_and_then(path, seconds)
-    return live_many_lives(path, name, seconds)
+def live_beside_an_application(path: Path, name: str) -> int:
+    over = path.with_suffix(".over")
+    if name != "application":
+        return live_many_lives(path, name, until=over)
+    try:
+        return hold_now_and_then(path, 4)
+    finally:
+        over.touch()

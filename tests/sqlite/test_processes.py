@@ -40,11 +40,10 @@ def test_nobody_sees_a_locked_file_while_an_application_holds_it_now_and_then(
     """O45: neither `database is locked` nor BUSY_SNAPSHOT; beyond 5 s it would be `Busy`."""
     SqliteControlPlane(path).close()
 
-    held, *completed = together(
-        live_beside_an_application, [(path, name, 3.0) for name in ("application", "ada", "bob")]
+    _, *completed = together(
+        live_beside_an_application, [(path, name) for name in ("application", "ada", "bob")]
     )
 
-    assert held >= 2
     assert all(completed)
     with closing(SqliteRecords(path)) as records:
         finished = records.jobs(status=JobStatus.COMPLETED, limit=10_000)
