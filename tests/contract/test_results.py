@@ -62,3 +62,10 @@ def test_a_job_that_has_not_ended_has_neither_a_result_nor_an_error(
 
     assert shown(found[sealed.job_id]) == (1, JobStatus.RUNNING, None, None, None)
     assert shown(found[waiting.job_id]) == (1, JobStatus.QUEUED, None, None, None)
+
+
+def test_a_completed_job_has_its_result(scene: Scene, records: Records) -> None:
+    lease = scene.lease()
+    scene.complete(lease)
+    [(_, found)] = results(records, lease.job_id).items()
+    assert shown(found) == (1, JobStatus.COMPLETED, {"done": True}, None, None)
