@@ -314,3 +314,9 @@ def test_results_say_how_each_job_stands_and_what_came_of_it(
         lapsed.job_id: (2, "failed", None, None, "lease lapsed on the last attempt"),
         cancelled: (0, "cancelled", None, None, None),
     }
+
+
+def test_a_null_among_the_jobs_that_are_waited_for_is_passed_over(waiter: Connection) -> None:
+    (horizon,) = one(waiter, "wait_begin", [None, 7])
+    assert horizon is not None
+    assert advisory_locks(waiter) == 2
