@@ -426,3 +426,11 @@ def test_the_next_eligible_job_is_no_solo_job_while_another_is_due(
 
     assert control_plane.next_eligible_job_id([scene.queue]) == job_id
     assert ids(control_plane.claim([scene.queue], "bob")) == [job_id]
+
+
+def test_a_job_is_had_by_its_id_while_another_queue_is_paused(
+    control_plane: ControlPlane, clock: Clock
+) -> None:
+    scene = Scene(control_plane, clock)
+    control_plane.pause("another queue")
+    assert scene.lease().worker_id == "ada"
