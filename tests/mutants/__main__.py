@@ -75,6 +75,12 @@ def main(
             for result in hunt.results(m for m in chosen if m.key not in EQUIVALENTS):
                 results.append(result)
                 _say(result)
+            # A trial may break on a busy machine: what survives, survives twice.
+            again = [r.mutant for r in results if r.killed_by is None]
+            results = [r for r in results if r.killed_by is not None]
+            for result in hunt.results(again) if again else ():
+                results.append(result)
+                _say(result)
         finally:
             killers.save(everything)
         for result in hunt.unkilled(equivalent, all_tests=all_tests):
