@@ -66,6 +66,19 @@ def press(connection: Connection, clock: SteppedClock, times: int = 3) -> None:
         assert claimed(connection) == []
 
 
+def of_another_queue(connection: Connection) -> None:
+    enqueued(connection, "another queue")
+
+
+def of_a_later_priority(connection: Connection) -> None:
+    enqueued(connection, priority=6)
+
+
+def that_is_solo(connection: Connection) -> None:
+    job_id = enqueued(connection)
+    connection.execute("update tenure.job set solo = true where id = %s", [job_id])
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """One way to make a job due now: what has to be there, then the write itself."""

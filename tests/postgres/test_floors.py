@@ -16,7 +16,10 @@ from tests.postgres.floors import (
     hold,
     meet,
     microseconds,
+    of_a_later_priority,
+    of_another_queue,
     press,
+    that_is_solo,
 )
 from tests.postgres.races import (
     LONGEST_WAIT,
@@ -65,19 +68,6 @@ def test_the_floor_follows_the_time_in_spite_of(
     press(claimer, clock)
 
     assert before < floor(claimer) < microseconds(clock)
-
-
-def of_another_queue(writer: Connection) -> None:
-    enqueued(writer, "r")
-
-
-def of_a_later_priority(writer: Connection) -> None:
-    enqueued(writer, priority=6)
-
-
-def that_is_solo(writer: Connection) -> None:
-    job_id = enqueued(writer)
-    writer.execute("update tenure.job set solo = true where id = %s", [job_id])
 
 
 def that_runs(writer: Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.postgres.races import Connection, call
+from tests.postgres.test_wakeups import advisory_locks
 
 Session = Callable[[], Connection]
 
@@ -14,14 +15,6 @@ select pg_advisory_lock_shared((tenure.install_key()::bigint << 32) + 5) as one_
        pg_advisory_lock_shared(tenure.install_key() - 1, 7) as of_another_install
 """
 """An application's locks, of forms that are nearly those of a sleeper."""
-
-
-def advisory_locks(connection: Connection) -> int:
-    row = connection.execute(
-        "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def test_the_end_of_a_sleep_lets_go_of_its_keys_and_tries_no_other_lock(session: Session) -> None:

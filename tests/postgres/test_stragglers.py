@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.postgres.floors import LANE, microseconds
+from tests.postgres.floors import (
+    LANE,
+    microseconds,
+    of_a_later_priority,
+    of_another_queue,
+    that_is_solo,
+)
 from tests.postgres.races import MINUTE, SECOND, Connection, SteppedClock, call, enqueued, leased
 
 Session = Callable[[], Connection]
@@ -36,19 +42,6 @@ def published(connection: Connection, queue: str) -> tuple[list[int], int]:
     return row.floors, row.floor_generation
 
 
-def of_another_queue(connection: Connection) -> None:
-    enqueued(connection, "another queue")
-
-
-def of_another_priority(connection: Connection) -> None:
-    enqueued(connection, priority=6)
-
-
-def that_is_solo(connection: Connection) -> None:
-    job_id = enqueued(connection)
-    connection.execute("update tenure.job set solo = true where id = %s", [job_id])
-
-
 def that_runs(connection: Connection) -> None:
     leased(connection, lease_for=timedelta(hours=1))
 
@@ -59,7 +52,7 @@ def that_is_due_later(connection: Connection) -> None:
 
 @pytest.mark.parametrize(
     "a_job",
-    [of_another_queue, of_another_priority, that_is_solo, that_runs, that_is_due_later],
+    [of_another_queue, of_a_later_priority, that_is_solo, that_runs, that_is_due_later],
 )
 def test_no_straggler_is_a_job(
     sweeper: Connection, clock: SteppedClock, a_job: Callable[[Connection], None]
