@@ -37,7 +37,6 @@ console = Console(width=160, highlight=False, markup=False)
 @click.option("--all-tests", is_flag=True, help="Run all tests against the equivalents too.")
 @click.option("--tests", multiple=True, help="Where to look for a test that notices.")
 @click.option("--slow", is_flag=True, help="Try the slow tests on what no other notices.")
-@click.option("--known", is_flag=True, help="Only what a test is remembered to have noticed.")
 def main(
     only: tuple[str, ...],
     sample: int | None,
@@ -47,17 +46,12 @@ def main(
     all_tests: bool,
     tests: tuple[str, ...],
     slow: bool,
-    known: bool,
 ) -> None:
     everything = [*predicates(), *variants()]
     unknown = EQUIVALENTS.keys() - {mutant.key for mutant in everything}
     chosen = [m for m in everything if not only or any(_is(m, word) for word in only)]
     if sample is not None:
         chosen = random.Random(seed).sample(chosen, min(sample, len(chosen)))
-    killers = Killers()
-    unknown_to_tests = [m for m in chosen if not (m.tests or m.key in EQUIVALENTS or killers[m])]
-    if known:
-        chosen = [m for m in chosen if m not in unknown_to_tests]
     if list_only:
         for mutant in chosen:
             console.print(mutant.key, soft_wrap=True)
@@ -65,22 +59,23 @@ def main(
 
     # What was learned is kept, however this ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    killers = Killers()
     started = time.monotonic()
     equivalent = [m for m in chosen if m.key in EQUIVALENTS]
-    results, wrong = [], []
+    results: list[Result] = []
+    wrong = []
     import_tests({folder for folders in TESTS.values() for folder in folders})
     with _template() as template:
         hunt = Hunt(Pool(template, jobs), killers, _print, tests=tests, slow=slow)
         try:
-            for result in hunt.results(m for m in chosen if m.key not in EQUIVALENTS):
-                results.append(result)
-                _say(result)
+            wanted = [m for m in chosen if m.key not in EQUIVALENTS]
             # A trial may break on a busy machine: what survives, survives twice.
-            again = [r.mutant for r in results if r.killed_by is None]
-            results = [r for r in results if r.killed_by is not None]
-            for result in hunt.results(again) if again else ():
-                results.append(result)
-                _say(result)
+            for _ in range(2):
+                results = [r for r in results if r.killed_by is not None]
+                for result in hunt.results(wanted):
+                    results.append(result)
+                    _say(result)
+                wanted = [r.mutant for r in results if r.killed_by is None]
         finally:
             killers.save(everything)
         for result in hunt.unkilled(equivalent, all_tests=all_tests):
@@ -96,8 +91,6 @@ def main(
         console.print(f"no equivalent, {result.killed_by} notices: {result.mutant.key}")
     for result in survivors:
         console.print(f"SURVIVES {result.mutant.key} {result.trouble}", soft_wrap=True)
-    if known and unknown_to_tests:
-        console.print(f"{len(unknown_to_tests)} not tried: no test is remembered for them")
     console.print(
         f"{len(chosen)} mutants: {len(results) - len(survivors)} killed, {len(survivors)} survive, "
         f"{len(equivalent)} equivalent; {time.monotonic() - started:.0f} s"
