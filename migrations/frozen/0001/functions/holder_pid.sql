@@ -13,18 +13,17 @@ create or replace function holder_pid(
   set search_path from current
 as $$
 declare
-  v_pid  integer;
   v_pids integer[];
 begin
-  select l.pid
-    into v_pid
-    from job as j
-    join pg_locks as l on l.transactionid = j.xmax
-   where j.id = p_job_id
-     -- Its own lock, not that of one who waits for it.
-     and l.mode = 'ExclusiveLock';
-  if found then
-    return v_pid;
+  v_pids := array(
+    select l.pid
+      from job as j
+      join pg_locks as l on l.transactionid = j.xmax
+     where j.id = p_job_id
+       -- Its own lock, not that of one who waits for it.
+       and l.mode = 'ExclusiveLock');
+  if cardinality(v_pids) = 1 then
+    return v_pids[1];
   end if;
 
   v_pids := array(
