@@ -145,7 +145,7 @@ class AsyncTenure:
         threads.shutdown(wait=False)
 
     def _handle(self, added: Enqueued) -> AsyncHandle:
-        return AsyncHandle(job_id=added.job_id, created=added.created, _result=self.result)
+        return AsyncHandle.of(added, self.result)
 
     async def _in_thread(
         self, call: Callable[P, T], /, *arguments: P.args, **options: P.kwargs

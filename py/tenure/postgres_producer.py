@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from tenure import postgres_rows
+from tenure.bulk import batch
 from tenure.limits import check_bool
 from tenure.postgres_base import Caller
-from tenure.postgres_call import Call, iso, seconds
-from tenure.requests import CheckedJob, check_job, check_jobs
+from tenure.postgres_call import Call, Row, iso, seconds
+from tenure.requests import check_job
 from tenure.values import Enqueued, Json, NewJob
 
 
@@ -92,27 +91,19 @@ def enqueue_call(new: NewJob, *, notify: bool) -> Call[Enqueued]:
 
 def enqueue_many_call(jobs: Sequence[NewJob], *, notify: bool) -> Call[list[Enqueued]]:
     """The call that adds many jobs, whose answers come in their order."""
+    elements, shared = batch(jobs)
     return Call(
-        "ordinal, job_id, created",
-        "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool)",
-        ("[" + ",".join(map(_job_text, check_jobs(jobs))) + "]", check_bool(notify, "notify")),
-        lambda rows: [postgres_rows.enqueued(row[1:]) for row in sorted(rows)],
+        # Not a row for each job, of which the client would make as many tuples.
+        "array_agg(job_id order by ordinal)::text, array_agg(ordinal) filter (where not created)",
+        "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool, p_shared => %s::jsonb)",
+        (elements, check_bool(notify, "notify"), shared),
+        _enqueued_many,
     )
 
 
-def _job_text(job: CheckedJob) -> str:
-    """One member of enqueue_many's array; payload and meta are JSON texts already."""
-    fields: dict[str, Any] = {
-        "queue": job.queue,
-        "kind": job.kind,
-        "priority": job.priority,
-        "run_at": iso(job.run_at),
-        "delay": seconds(job.delay),
-        "max_attempts": job.max_attempts,
-        "dedup_key": job.dedup_key,
-        "timeout": seconds(job.timeout),
-        "retry_base": seconds(job.retry_base),
-        "retry_cap": seconds(job.retry_cap),
-    }
-    text = json.dumps({k: v for k, v in fields.items() if v is not None}, ensure_ascii=False)
-    return f'{text[:-1]},"payload":{job.payload or "null"},"meta":{job.meta or "null"}}}'
+def _enqueued_many(rows: list[Row]) -> list[Enqueued]:
+    [(job_ids, not_created)] = rows
+    added = [Enqueued(int(job_id), True) for job_id in job_ids[1:-1].split(",")]
+    for ordinal in not_created or ():
+        added[ordinal - 1] = Enqueued(added[ordinal - 1].job_id, False)
+    return added

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = Any
 """What JSON can hold: None, bool, int, float, str, list and dict with str keys."""
@@ -153,12 +153,14 @@ class Swept:
     next_attempt_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
-    """A job to be enqueued; `delay`, `timeout` and the retry bounds are durations."""
+class NewJob(NamedTuple):
+    """A job to be enqueued, its arguments given by name; those in time are durations.
 
-    queue: str = "default"
+    A tuple, because a batch has ten thousand.
+    """
+
     kind: str
+    queue: str = "default"
     payload: Json = None
     priority: int = 5
     """0 first, 9 last, strictly, inside one queue."""
@@ -176,8 +178,7 @@ class NewJob:
     meta: Json = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """The id of the job, and whether this call made it."""
 
     job_id: int

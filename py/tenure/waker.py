@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from tenure.forks import begin_anew_after_fork
 
@@ -31,7 +31,7 @@ class Waker:
         self._thread: threading.Thread | None = None
         begin_anew_after_fork(self)
 
-    def note(self, queues: Sequence[str]) -> None:
+    def note(self, queues: Iterable[str]) -> None:
         """Jobs of these queues were committed."""
         with self._changed:
             self._noted.update(dict.fromkeys(queues))
