@@ -63,30 +63,49 @@ class PostgresProducer(Caller):
 def enqueue_call(new: NewJob, *, notify: bool) -> Call[Enqueued]:
     """The call that adds one job. Raises `InvalidArgument`."""
     job = check_job(new)
-    return Call(
-        postgres_rows.ENQUEUED,
-        "enqueue(p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb,"
-        " p_priority => %s::int, p_run_at => %s::timestamptz, p_delay => %s::interval,"
-        " p_max_attempts => %s::int, p_dedup_key => %s::text, p_timeout => %s::interval,"
-        " p_retry_base => %s::interval, p_retry_cap => %s::interval, p_meta => %s::jsonb,"
-        " p_notify => %s::bool)",
-        (
-            job.queue,
-            job.kind,
-            job.payload,
-            job.priority,
-            iso(job.run_at),
-            seconds(job.delay),
-            job.max_attempts,
-            job.dedup_key,
-            seconds(job.timeout),
-            seconds(job.retry_base),
-            seconds(job.retry_cap),
-            job.meta,
-            check_bool(notify, "notify"),
-        ),
-        lambda rows: postgres_rows.enqueued(rows[0]),
+    names = _ALWAYS
+    arguments: list[object] = [
+        job.queue,
+        job.kind,
+        job.payload,
+        job.priority,
+        job.max_attempts,
+        check_bool(notify, "notify"),
+    ]
+    given = (
+        iso(job.run_at),
+        seconds(job.delay),
+        job.dedup_key,
+        seconds(job.timeout),
+        seconds(job.retry_base),
+        seconds(job.retry_cap),
+        job.meta,
     )
+    for name, value in zip(_OPTIONAL, given, strict=True):
+        if value is not None:
+            names += name
+            arguments.append(value)
+    return Call(postgres_rows.ENQUEUED, f"enqueue({names})", arguments, _enqueued)
+
+
+_ALWAYS = (
+    "p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb, p_priority => %s::int,"
+    " p_max_attempts => %s::int, p_notify => %s::bool"
+)
+# Left out where there is none: most jobs have none of these, and each takes time to send.
+_OPTIONAL = (
+    ", p_run_at => %s::timestamptz",
+    ", p_delay => %s::interval",
+    ", p_dedup_key => %s::text",
+    ", p_timeout => %s::interval",
+    ", p_retry_base => %s::interval",
+    ", p_retry_cap => %s::interval",
+    ", p_meta => %s::jsonb",
+)
+
+
+def _enqueued(rows: list[Row]) -> Enqueued:
+    return postgres_rows.enqueued(rows[0])
 
 
 def enqueue_many_call(jobs: Sequence[NewJob], *, notify: bool) -> Call[list[Enqueued]]:

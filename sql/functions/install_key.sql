@@ -5,8 +5,7 @@ create or replace function install_key()
   returns integer
   language sql
   stable
-  security definer
-  set search_path from current
+  security invoker
 as $$
   -- An oid has 32 bits and no sign.
   select ('job'::regclass::oid::bigint::bit(32))::integer;

@@ -268,8 +268,7 @@ CREATE FUNCTION tenure.channel() RETURNS text
 $$;
 
 CREATE FUNCTION tenure.check_count(p_what text, p_count bigint, p_most bigint) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   if coalesce(p_count between 1 and p_most, false) then
@@ -298,8 +297,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_json(p_what text, p_value jsonb, p_max_bytes integer) RETURNS void
-    LANGUAGE plpgsql STRICT SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql STRICT
     AS $_$
 declare
   v_bytes integer := octet_length(p_value::text);
@@ -354,8 +352,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_name(p_what text, p_name text, p_max_bytes integer) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $_$
 begin
   if coalesce(octet_length(p_name) between 1 and p_max_bytes
@@ -378,10 +375,21 @@ end;
 $_$;
 
 CREATE FUNCTION tenure.check_new_job(p_queue text, p_kind text, p_payload jsonb, p_priority integer, p_run_at timestamp with time zone, p_delay interval, p_max_attempts integer, p_dedup_key text, p_timeout interval, p_retry_base interval, p_retry_cap interval, p_meta jsonb) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
+  -- What most jobs are like, seen at one look.
+  if octet_length(p_queue) between 1 and 128
+     and octet_length(p_kind) between 1 and 128
+     and p_queue || p_kind !~ '[^!-~]'
+     and coalesce(json_fits(p_payload, 1048576), true)
+     and p_priority between 0 and 9
+     and p_max_attempts between 1 and 1000
+     and coalesce(octet_length(p_dedup_key) between 1 and 8192, true)
+     and num_nulls(p_run_at, p_delay, p_timeout, p_retry_base, p_retry_cap, p_meta) = 6 then
+    return;
+  end if;
+
   perform check_name('queue', p_queue, 128);
   perform check_name('kind', p_kind, 128);
   perform check_json('payload', p_payload, 1048576);
@@ -527,8 +535,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_queues(p_queues text[]) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 declare
   v_queue text;
@@ -541,8 +548,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_span(p_what text, p_span interval, p_least interval, p_most interval) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   if coalesce(p_span between p_least and p_most
@@ -735,8 +741,7 @@ end;
 $_$;
 
 CREATE FUNCTION tenure.clock() RETURNS timestamp with time zone
-    LANGUAGE sql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql
     AS $$
   select pg_catalog.clock_timestamp();
 $$;
@@ -780,8 +785,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.due_clock() RETURNS timestamp with time zone
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   lock table job in row exclusive mode;
@@ -1165,8 +1169,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.install_key() RETURNS integer
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql STABLE
     AS $$
   -- An oid has 32 bits and no sign.
   select ('job'::regclass::oid::bigint::bit(32))::integer;
@@ -1614,8 +1617,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.notify_sleepers(p_queue text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   if (select i.notify from install as i)
@@ -1680,8 +1682,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.poll_floor() RETURNS interval
-    LANGUAGE sql IMMUTABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql IMMUTABLE
     AS $$
   select interval '30 seconds';
 $$;
@@ -1718,8 +1719,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.queue_key(p_queue text) RETURNS integer
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql STABLE
     AS $$
   -- 0 is the key of all queues at once.
   select coalesce(nullif(hashtext(p_queue), 0), 1);
@@ -1780,8 +1780,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.refuse(p_message text, p_hint text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   raise exception using
@@ -2357,8 +2356,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.somebody_sleeps(p_key integer) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   return case
@@ -2414,8 +2412,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.stored_dedup_key(p_key text) RETURNS text
-    LANGUAGE sql IMMUTABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql IMMUTABLE
     AS $$
   select case
     when octet_length(p_key) <= 512 then p_key

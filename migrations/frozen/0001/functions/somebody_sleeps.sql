@@ -11,8 +11,7 @@ create or replace function somebody_sleeps(
   returns boolean
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   return case
