@@ -1169,7 +1169,8 @@ end;
 $$;
 
 CREATE FUNCTION tenure.install_key() RETURNS integer
-    LANGUAGE sql STABLE
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'tenure', 'pg_temp'
     AS $$
   -- An oid has 32 bits and no sign.
   select ('job'::regclass::oid::bigint::bit(32))::integer;
@@ -1722,7 +1723,7 @@ CREATE FUNCTION tenure.queue_key(p_queue text) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
   -- 0 is the key of all queues at once.
-  select coalesce(nullif(hashtext(p_queue), 0), 1);
+  select coalesce(nullif(pg_catalog.hashtext(p_queue), 0), 1);
 $$;
 
 CREATE FUNCTION tenure.reclaim(p_job_id bigint, p_worker_id text, p_token bigint, p_lease_expires_at timestamp with time zone, p_new_worker_id text, p_lease_for interval DEFAULT '00:00:30'::interval) RETURNS SETOF tenure.lease
@@ -2358,10 +2359,12 @@ $$;
 CREATE FUNCTION tenure.somebody_sleeps(p_key integer) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
+declare
+  v_install integer := install_key();
 begin
   return case
-    when pg_try_advisory_lock(install_key(), p_key)
-    then not pg_advisory_unlock(install_key(), p_key)
+    when pg_try_advisory_lock(v_install, p_key)
+    then not pg_advisory_unlock(v_install, p_key)
     else true
   end;
 end;

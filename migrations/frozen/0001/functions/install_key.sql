@@ -5,7 +5,8 @@ create or replace function install_key()
   returns integer
   language sql
   stable
-  security invoker
+  security definer
+  set search_path from current
 as $$
   -- An oid has 32 bits and no sign.
   select ('job'::regclass::oid::bigint::bit(32))::integer;

@@ -11,5 +11,5 @@ create or replace function queue_key(
   security invoker
 as $$
   -- 0 is the key of all queues at once.
-  select coalesce(nullif(hashtext(p_queue), 0), 1);
+  select coalesce(nullif(pg_catalog.hashtext(p_queue), 0), 1);
 $$;
