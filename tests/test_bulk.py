@@ -68,6 +68,7 @@ def test_each_job_has_its_own_arguments_whatever_the_first_has() -> None:
 
 def test_an_argument_that_only_equals_one_that_is_right_is_refused() -> None:
     right = NewJob(kind="k", priority=1)
+    wrong: Any
 
     for wrong in (True, 1.0):
         with pytest.raises(InvalidArgument, match=r"^jobs\[1\]\.priority is not an int: "):

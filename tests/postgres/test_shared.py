@@ -35,7 +35,7 @@ def made(connection: Connection, jobs: list[Any], shared: Any) -> list[tuple[Any
     ids = [answer.job_id for answer in answers]
     assert ids == sorted(ids)
     rows = connection.execute(
-        f"select {COLUMNS} from tenure.job where id = any (%s) order by id",  # noqa: S608
+        f"select {COLUMNS} from tenure.job where id = any (%s) order by id",
         [ids],
     ).fetchall()
     return [tuple(row) for row in rows]
