@@ -18,6 +18,14 @@ _ALL_LANES = "the earliest time of all lanes is asked for, in whichever lane it 
 
 EQUIVALENTS: dict[str, str] = {
     "postgres check_json: and v_bytes >= 130": "spares a search: nothing so deep is so short",
+    (
+        "postgres check_new_job: if octet_length(p_queue) BETWEEN 1 AND 128 AND"
+        " octet_length(p_kind) BETWEEN 1 AND 128 AND p_queue || p_kind !~ '[^!-~]' AND"
+        " COALESCE(json_fits(p_payload, 1048576), TRUE) AND p_priority BETWEEN 0 AND 9 AND"
+        " p_max_attempts BETWEEN 1 AND 1000 AND"
+        " COALESCE(octet_length(p_dedup_key) BETWEEN 1 AND 8192, TRUE) AND"
+        " num_nulls(p_run_at, p_delay, p_timeout, p_retry_base, p_retry_cap, p_meta) = 6"
+    ): "spares the checks one by one",
     "postgres claim: and (v_floors)[2] > 0": "spares a setting: without T it says nothing yet",
     "postgres claim: and v_met": "spares a setting: what would be kept is kept already",
     "postgres claim: continue when v_take = 0": "spares a statement that takes nothing",
@@ -35,6 +43,9 @@ EQUIVALENTS: dict[str, str] = {
     (
         "postgres lane_floors: and j.next_attempt_at >= instant((v_floors)[4 + v_lane])"
     ): _STARTS_LATER,
+    "postgres json_fits: or pg_column_size(p_value) < 520": (
+        "spares a search: nothing so deep is so small"
+    ),
     "postgres lapsed: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
     (
         "postgres next_eligible_job_id: and j.next_attempt_at >= "

@@ -178,7 +178,8 @@ def test_json_of_64_levels_passes_and_of_65_is_refused(session: Session) -> None
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="nested too deeply"):
             enqueued(connection, **wrong)
         with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"jobs\[1\]: "):
-            call(connection, "enqueue_many", Jsonb([element(), element(**{part: deep(65)})]))
+            jobs = [element(**{part: "x" * 600}), element(**{part: deep(65)})]
+            call(connection, "enqueue_many", Jsonb(jobs))
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,9 @@ def test_json_of_64_levels_passes_and_of_65_is_refused(session: Session) -> None
         {"dedup_key": ""},
         {"priority": 10},
         {"kind": None},
+        {"kind": ""},
+        {"kind": "k" * 129},
+        {"queue": "q" * 129},
         {"delay": "-1 s"},
         {"timeout": "1 ms"},
         {"retry_base": "-1 s"},
@@ -198,7 +202,7 @@ def test_json_of_64_levels_passes_and_of_65_is_refused(session: Session) -> None
         {"run_at": "2099-01-01"},
         {"run_at": "2026-01-01", "delay": "1 s"},
     ],
-    ids=lambda wrong: " and ".join(wrong),
+    ids=lambda wrong: " and ".join(f"{name} {str(value)[:9]}" for name, value in wrong.items()),
 )
 def test_one_wrong_element_voids_all_and_is_named(session: Session, wrong: dict[str, Any]) -> None:
     connection = session()

@@ -30,6 +30,7 @@ begin
     perform refuse('shared is not a JSON object', 'Pass an object, or null.');
   end if;
 
+  -- Of each kind the first, and the first of those that check_new_job is sure to refuse.
   begin
     v_shared := jsonb_populate_record(null::new_job, p_shared);
     select array_agg(distinct c.ordinal order by c.ordinal) filter (where c.ordinal is not null),
