@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tenure.errors import InvalidArgument
@@ -52,6 +52,13 @@ class JsonText(str):
 def loads(text: str | None) -> Json:
     """The value of a stored JSON text; None for none."""
     return None if text is None else json.loads(text)
+
+
+def loads_all(texts: Sequence[str | None]) -> list[Json]:
+    """The values of stored JSON texts; None for none."""
+    whole = "[" + ",".join([text or "null" for text in texts]) + "]"
+    values: list[Json] = json.loads(whole)
+    return values
 
 
 def clean_text(text: str) -> str:
