@@ -62,12 +62,15 @@ class Standing:
         self.key: Key = (lease.job_id, lease.token)
         self.granted = self._proved_at = sent
         self.lease_for = lease_for
+        self._seconds = lease_for.total_seconds() - _ROUNDING
+        self._good_until = sent + self._seconds
         self._monotonic = monotonic
         self._lock = threading.Lock()
         if lease.timeout is not None:
             timeout = lease.timeout.total_seconds()
             self.end = sent + timeout
             self.stop_at = self.end - min(MOST_NOTICE, timeout / 5)
+            self._good_until = min(self._good_until, self.end - _ROUNDING)
 
     @property
     def proved_at(self) -> float:
@@ -77,12 +80,13 @@ class Standing:
     @property
     def good_until(self) -> float:
         """The monotonic instant up to which nobody else can have been granted the job."""
-        return min(self.end, self._proved_at + self.lease_for.total_seconds()) - _ROUNDING
+        return self._good_until
 
     def proved(self, sent: float) -> None:
         """The database accepted the token in a call that was sent at this monotonic instant."""
         with self._lock:
             self._proved_at = max(self._proved_at, sent)
+            self._good_until = min(self.end - _ROUNDING, self._proved_at + self._seconds)
         self._tell()
 
     def lose(self, why: str) -> None:
