@@ -17,7 +17,7 @@ from tenure.runner import WorkerRunner
 from tenure.sqlite_store import SqliteStore
 from tenure.store import open_store
 from tenure.tasks import Errors, Task, Tasks
-from tenure.values import Enqueued, JobAnswer, JobStatus, Json, NewJob
+from tenure.values import JobAnswer, JobStatus, Json, NewJob
 from tenure.worker import Handler
 
 H = TypeVar("H", bound=Handler)
@@ -149,7 +149,7 @@ class Tenure:
             retry_cap=retry_cap,
             meta=meta,
         )
-        return self._handle(self.producer.enqueue(job, connection=connection))
+        return Handle.of(self.producer.enqueue(job, connection=connection), self.result)
 
     def new_job(self, task: str | Callable[..., Any], payload: Json = None, **given: Any) -> NewJob:
         """A job for `enqueue_many`, with the task's settings where `given` has none."""
@@ -160,7 +160,9 @@ class Tenure:
 
         As `enqueue` otherwise.
         """
-        return [self._handle(a) for a in self.producer.enqueue_many(jobs, connection=connection)]
+        result = self.result
+        added = self.producer.enqueue_many(jobs, connection=connection)
+        return [Handle.of(one, result) for one in added]
 
     def result(self, job_id: int, timeout: Timeout = None) -> Json:
         """What a job's handler returned, once the job has completed; waits until it has ended.
@@ -239,6 +241,3 @@ class Tenure:
         """
         self.producer.close()
         self.store.close()
-
-    def _handle(self, added: Enqueued) -> Handle:
-        return Handle(job_id=added.job_id, created=added.created, _result=self.result)

@@ -15,11 +15,13 @@ import psycopg
 from tenure.app import Tenure
 from tenure.forks import begin_anew_after_fork
 from tenure.joining_async import answer, joinable
-from tenure.planes import IDLE_KEPT
 from tenure.postgres_producer import enqueue_call, enqueue_many_call
 from tenure.records import JobRecord
 from tenure.results import AsyncHandle, Timeout
 from tenure.values import Enqueued, JobAnswer, Json, NewJob
+
+THREADS = 4
+"""In which calls run, each over a connection of its own."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,8 +65,7 @@ class AsyncTenure:
         begin_anew_after_fork(self)
 
     def after_fork(self) -> None:
-        # As many threads as connections are kept.
-        self._threads = ThreadPoolExecutor(IDLE_KEPT, thread_name_prefix="tenure-async")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tenure-async")
 
     async def __aenter__(self) -> Self:
         return self
@@ -145,7 +146,7 @@ class AsyncTenure:
         threads.shutdown(wait=False)
 
     def _handle(self, added: Enqueued) -> AsyncHandle:
-        return AsyncHandle(job_id=added.job_id, created=added.created, _result=self.result)
+        return AsyncHandle.of(added, self.result)
 
     async def _in_thread(
         self, call: Callable[P, T], /, *arguments: P.args, **options: P.kwargs

@@ -25,6 +25,7 @@ class PostgresPlane(OwnedPostgresControlPlane):
         super().__init__(connection, schema=schema)
         self.schema = schema
         self._signals = PostgresSignals(connection, schema=schema)
+        self._poll: select.poll | None = None
 
     def wake(self, queues: Sequence[str]) -> None:
         self._signals.wake(queues)
@@ -50,9 +51,10 @@ class PostgresPlane(OwnedPostgresControlPlane):
         # A server says nothing to an idle client that does not listen, unless it hangs up.
         if self.connection.closed:
             return True
-        poll = select.poll()
-        poll.register(self.connection.fileno(), select.POLLIN)
-        return bool(poll.poll(0))
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self.connection.fileno(), select.POLLIN)
+        return bool(self._poll.poll(0))
 
 
 class PostgresBacking:

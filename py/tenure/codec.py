@@ -14,6 +14,10 @@ MAX_INT = 2**63 - 1
 MAX_FLOAT = 1e16
 """From here on a float is written without a fraction, and jsonb gives an int back."""
 
+_CONTAINERS = (dict, list)
+_PLAIN_MEMBERS = 50
+_TOGETHER = 50
+
 REPLACEMENT = "\ufffd"
 CUT_MARK = "…"
 
@@ -34,13 +38,34 @@ def dumps(value: Json, what: str, max_bytes: int) -> str:
     (`payload.items[3].price`) that starts with `what`; also for nesting deeper than 64, and for
     a text longer than `max_bytes` bytes of UTF-8.
     """
-    if _check(value, what, max_bytes):
-        value = _without_negative_zero(value)
-    text = _encode(value)
-    size = len(text) if text.isascii() else len(text.encode())
-    if size > max_bytes:
-        _too_large(what, size, max_bytes)
+    text = _encode(checked(value, what, max_bytes))
+    _check_size(text, what, max_bytes)
     return text
+
+
+def checked(value: Json, what: str, max_bytes: int) -> Json:
+    """`value` as `dumps` would write it, which may yet be too long."""
+    if type(value) in _CONTAINERS and _plain(value, _PLAIN_MEMBERS) >= 0:
+        return value
+    if _check(value, what, max_bytes):
+        return _without_negative_zero(value)
+    return value
+
+
+def dumps_all(values: Sequence[dict[str, Json]], what: str, max_bytes: int) -> str:
+    """The JSON text of objects whose members are `checked`; bounds the one that is named `what`.
+
+    Written some at a time, for the encoder's start costs more than a small value.
+    """
+    texts = []
+    for first in range(0, len(values), _TOGETHER):
+        some = values[first : first + _TOGETHER]
+        text = _encode(some)
+        if len(text) > max_bytes // 4:  # a character is four bytes at the most
+            for value in some:
+                _check_size(_encode(value[what]), what, max_bytes)
+        texts.append(text[1:-1])
+    return f"[{', '.join(texts)}]"
 
 
 class JsonText(str):
@@ -87,6 +112,40 @@ class _Node(NamedTuple):
     depth: int
     key: object
     parent: _Node | None
+
+
+def _plain(value: Any, left: int) -> int:
+    """How many members are left of so many after a small value of the usual types.
+
+    Below 0 when it is not small, or needs a closer look. Each level has a member at the least,
+    so few levels are looked into.
+    """
+    left -= len(value)
+    if left < 0:
+        return left
+    if type(value) is dict:
+        for key in value:
+            if type(key) is not str or "\0" in key or not (key.isascii() or _encodable(key)):
+                return -1
+        value = value.values()
+    for child in value:
+        kind = type(child)
+        if kind is str:
+            if "\0" in child or not (child.isascii() or _encodable(child)):
+                return -1
+        elif kind is int:
+            if not -MAX_INT <= child <= MAX_INT:
+                return -1
+        elif kind is float:
+            if not -MAX_FLOAT < child < MAX_FLOAT or child == 0:
+                return -1
+        elif kind in _CONTAINERS:
+            left = _plain(child, left)
+            if left < 0:
+                return left
+        elif child is not None and kind is not bool:
+            return -1
+    return left
 
 
 def _check(value: Json, what: str, max_bytes: int) -> bool:
@@ -153,6 +212,12 @@ def _check_keys(node: _Node, what: str) -> None:
 
 def _refuse(node: _Node, key: object, what: str, fault: str, hint: str) -> NoReturn:
     raise InvalidArgument(f"{_path(node, key, what)}: {fault}", hint=hint)
+
+
+def _check_size(text: str, what: str, max_bytes: int) -> None:
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > max_bytes:
+        _too_large(what, size, max_bytes)
 
 
 def _too_large(what: str, size: int | None, max_bytes: int) -> NoReturn:

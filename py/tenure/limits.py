@@ -43,6 +43,14 @@ POLL_FLOOR = timedelta(seconds=30)
 
 def check_name(value: str, what: str, max_bytes: int = NAME_BYTES) -> str:
     """A queue, a kind or, with `max_bytes` of its own, a worker id."""
+    if (
+        type(value) is str
+        and 0 < len(value) <= max_bytes
+        and value.isascii()
+        and value.isprintable()
+        and " " not in (value[0], value[-1])
+    ):
+        return value  # as nearly all are
     data = _check_text(value, what, max_bytes)
     if not data:
         raise InvalidArgument(f"{what} is empty", hint=f"1 to {max_bytes} bytes")
@@ -90,6 +98,8 @@ def stored_dedup_key(key: str | None) -> str | None:
 
 
 def check_int(value: int, what: str, least: int, most: int) -> int:
+    if type(value) is int and least <= value <= most:
+        return value
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidArgument(f"{what} is not an int: {short(value)}", hint=f"{least} to {most}")
     if not least <= value <= most:

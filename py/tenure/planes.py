@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 from tenure.backing import Plane
 from tenure.forks import begin_anew_after_fork
 from tenure.link import BROKEN
 
-IDLE_KEPT = 4
+IDLE_KEPT = 32
 """More than this many idle planes are closed instead of kept."""
+IDLE_FOR = 30.0
+"""Seconds after which a plane that nobody needed is closed, at the next call of the pool."""
 
 
 class Planes:
@@ -23,7 +26,8 @@ class Planes:
 
     def __init__(self, open_plane: Callable[[], Plane]) -> None:
         self._open_plane = open_plane
-        self._idle: list[Plane] = []
+        # With the moment from which on nobody needed it; the longest idle first.
+        self._idle: list[tuple[float, Plane]] = []
         self._lock = threading.Lock()
         begin_anew_after_fork(self)
 
@@ -48,7 +52,7 @@ class Planes:
         """Close what is idle. The pool can be used again."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for plane in idle:
+        for _, plane in idle:
             plane.close()
 
     def after_fork(self) -> None:
@@ -62,17 +66,21 @@ class Planes:
             with self._lock:
                 if not self._idle:
                     return None
-                plane = self._idle.pop()
+                _, plane = self._idle.pop()
             if not plane.stale:
                 return plane
             plane.close()
 
     def _give_back(self, plane: Plane) -> None:
+        now = time.monotonic()
+        surplus = []
         with self._lock:
-            if len(self._idle) < IDLE_KEPT:
-                self._idle.append(plane)
-                return
-        plane.close()
+            # The latest is lent first, so the first is one that those before it did without.
+            self._idle.append((now, plane))
+            if len(self._idle) > IDLE_KEPT or now - self._idle[0][0] > IDLE_FOR:
+                surplus.append(self._idle.pop(0)[1])
+        for plane in surplus:
+            plane.close()
 
 
-_inherited: list[Plane] = []
+_inherited: list[tuple[float, Plane]] = []

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -22,8 +21,7 @@ Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class Call(NamedTuple, Generic[T]):
     """One call of a function, and how to read its answer: over whatever connection."""
 
     columns: str
@@ -82,11 +80,13 @@ class Functions:
     def query(self, query: str, arguments: Sequence[object] = ()) -> list[Row]:
         # Not connection.cursor(): that is whatever cursor class the caller prefers. Binary
         # results, because the text of a time depends on settings of the session.
-        with (
-            translated(self.connection, self.schema),
-            psycopg.Cursor(self.connection, row_factory=tuple_row) as cursor,
-        ):
-            return cursor.execute(query, arguments, binary=True).fetchall()
+        try:
+            with psycopg.Cursor(self.connection, row_factory=tuple_row) as cursor:
+                return cursor.execute(query, arguments, binary=True).fetchall()
+        except psycopg.Error as error:
+            if (known := _known(error, self.connection, self.schema)) is None:
+                raise
+            raise known from error
 
     def alone(self, verb: str) -> None:
         """Refuse a connection on which the call would not be a transaction of its own."""

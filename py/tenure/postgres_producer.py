@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from tenure import postgres_rows
+from tenure.bulk import batch
 from tenure.limits import check_bool
 from tenure.postgres_base import Caller
-from tenure.postgres_call import Call, iso, seconds
-from tenure.requests import CheckedJob, check_job, check_jobs
+from tenure.postgres_call import Call, Row, iso, seconds
+from tenure.requests import check_job
 from tenure.values import Enqueued, Json, NewJob
 
 
@@ -64,55 +63,66 @@ class PostgresProducer(Caller):
 def enqueue_call(new: NewJob, *, notify: bool) -> Call[Enqueued]:
     """The call that adds one job. Raises `InvalidArgument`."""
     job = check_job(new)
-    return Call(
-        postgres_rows.ENQUEUED,
-        "enqueue(p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb,"
-        " p_priority => %s::int, p_run_at => %s::timestamptz, p_delay => %s::interval,"
-        " p_max_attempts => %s::int, p_dedup_key => %s::text, p_timeout => %s::interval,"
-        " p_retry_base => %s::interval, p_retry_cap => %s::interval, p_meta => %s::jsonb,"
-        " p_notify => %s::bool)",
-        (
-            job.queue,
-            job.kind,
-            job.payload,
-            job.priority,
-            iso(job.run_at),
-            seconds(job.delay),
-            job.max_attempts,
-            job.dedup_key,
-            seconds(job.timeout),
-            seconds(job.retry_base),
-            seconds(job.retry_cap),
-            job.meta,
-            check_bool(notify, "notify"),
-        ),
-        lambda rows: postgres_rows.enqueued(rows[0]),
+    names = _ALWAYS
+    arguments: list[object] = [
+        job.queue,
+        job.kind,
+        job.payload,
+        job.priority,
+        job.max_attempts,
+        check_bool(notify, "notify"),
+    ]
+    given = (
+        iso(job.run_at),
+        seconds(job.delay),
+        job.dedup_key,
+        seconds(job.timeout),
+        seconds(job.retry_base),
+        seconds(job.retry_cap),
+        job.meta,
     )
+    for name, value in zip(_OPTIONAL, given, strict=True):
+        if value is not None:
+            names += name
+            arguments.append(value)
+    return Call(postgres_rows.ENQUEUED, f"enqueue({names})", arguments, _enqueued)
+
+
+_ALWAYS = (
+    "p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb, p_priority => %s::int,"
+    " p_max_attempts => %s::int, p_notify => %s::bool"
+)
+# Left out where there is none: most jobs have none of these, and each takes time to send.
+_OPTIONAL = (
+    ", p_run_at => %s::timestamptz",
+    ", p_delay => %s::interval",
+    ", p_dedup_key => %s::text",
+    ", p_timeout => %s::interval",
+    ", p_retry_base => %s::interval",
+    ", p_retry_cap => %s::interval",
+    ", p_meta => %s::jsonb",
+)
+
+
+def _enqueued(rows: list[Row]) -> Enqueued:
+    return postgres_rows.enqueued(rows[0])
 
 
 def enqueue_many_call(jobs: Sequence[NewJob], *, notify: bool) -> Call[list[Enqueued]]:
     """The call that adds many jobs, whose answers come in their order."""
+    elements, shared = batch(jobs)
     return Call(
-        "ordinal, job_id, created",
-        "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool)",
-        ("[" + ",".join(map(_job_text, check_jobs(jobs))) + "]", check_bool(notify, "notify")),
-        lambda rows: [postgres_rows.enqueued(row[1:]) for row in sorted(rows)],
+        # Not a row for each job, of which the client would make as many tuples.
+        "array_agg(job_id order by ordinal)::text, array_agg(ordinal) filter (where not created)",
+        "enqueue_many(p_jobs => %s::jsonb, p_notify => %s::bool, p_shared => %s::jsonb)",
+        (elements, check_bool(notify, "notify"), shared),
+        _enqueued_many,
     )
 
 
-def _job_text(job: CheckedJob) -> str:
-    """One member of enqueue_many's array; payload and meta are JSON texts already."""
-    fields: dict[str, Any] = {
-        "queue": job.queue,
-        "kind": job.kind,
-        "priority": job.priority,
-        "run_at": iso(job.run_at),
-        "delay": seconds(job.delay),
-        "max_attempts": job.max_attempts,
-        "dedup_key": job.dedup_key,
-        "timeout": seconds(job.timeout),
-        "retry_base": seconds(job.retry_base),
-        "retry_cap": seconds(job.retry_cap),
-    }
-    text = json.dumps({k: v for k, v in fields.items() if v is not None}, ensure_ascii=False)
-    return f'{text[:-1]},"payload":{job.payload or "null"},"meta":{job.meta or "null"}}}'
+def _enqueued_many(rows: list[Row]) -> list[Enqueued]:
+    [(job_ids, not_created)] = rows
+    added = [Enqueued(int(job_id), True) for job_id in job_ids[1:-1].split(",")]
+    for ordinal in not_created or ():
+        added[ordinal - 1] = Enqueued(added[ordinal - 1].job_id, False)
+    return added

@@ -134,7 +134,7 @@ def swept(row: Row) -> Swept:
 
 
 def enqueued(row: Row) -> Enqueued:
-    return Enqueued(job_id=row[0], created=row[1])
+    return Enqueued(*row)
 
 
 def job_answer(row: Row) -> JobAnswer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any
 
 from tenure.backing import backing_of
@@ -62,19 +61,18 @@ class Producer:
             return add(joined_plane(connection, kind=self.kind, schema=self.schema), True)
         with self.planes.lent() as plane:
             added = add(plane, False)
-        woken = [
+        woken = {
             job.queue
             for job, answer in zip(jobs, added, strict=True)
             if answer.created and (job.delay is None or job.delay <= POLL_FLOOR)
-        ]
+        }
         if woken:
             self._waker.note(woken)
         return added
 
 
 def _one(plane: ControlPlane, job: NewJob, notify: bool) -> Enqueued:
-    settings = {field.name: getattr(job, field.name) for field in fields(job)}
-    return plane.enqueue(**settings, notify=notify)
+    return plane.enqueue(**job._asdict(), notify=notify)
 
 
 def _reading(planes: Planes) -> Callable[[Sequence[int]], list[JobResult]]:

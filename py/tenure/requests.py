@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from tenure import limits
 from tenure.codec import JsonText, cut_text, dumps
@@ -13,8 +13,7 @@ from tenure.limits import short
 from tenure.values import Failure, Json, NewJob, Outcome, Verb
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedJob:
+class CheckedJob(NamedTuple):
     """A `NewJob` that may be stored: `payload` and `meta` are JSON texts, `run_at` is UTC."""
 
     queue: str

@@ -7,9 +7,8 @@ import contextlib
 import math
 from collections.abc import Awaitable, Callable
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from tenure.errors import InvalidArgument, JobCancelled, JobFailed, JobUnknown, NotEnded
 from tenure.limits import check_job_id, short
@@ -22,36 +21,32 @@ Timeout: TypeAlias = timedelta | float | None
 _HINT = "seconds from 0 on, a timedelta, or None to wait for as long as it takes"
 
 
-class _Answer(Enqueued):
-    """Compares as the `Enqueued` that it is."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Enqueued):
-            return NotImplemented
-        return (self.job_id, self.created) == (other.job_id, other.created)
-
-    def __hash__(self) -> int:
-        return hash((self.job_id, self.created))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Handle(_Answer):
+class Handle(Enqueued):
     """The id of an enqueued job, and whether this call made it; its result can be waited for."""
 
-    _result: Callable[[int, Timeout], Json] = field(repr=False)
+    _result: Callable[[int, Timeout], Json]
+
+    @classmethod
+    def of(cls, added: Enqueued, result: Callable[[int, Timeout], Json]) -> Self:
+        handle = cls._make(added)
+        handle._result = result
+        return handle
 
     def result(self, timeout: Timeout = None) -> Json:
         """What the handler returned, once the job has completed; see `Tenure.result`."""
         return self._result(self.job_id, timeout)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AsyncHandle(_Answer):
+class AsyncHandle(Enqueued):
     """The id of an enqueued job, and whether this call made it; its result can be awaited."""
 
-    _result: Callable[[int, Timeout], Awaitable[Json]] = field(repr=False)
+    _result: Callable[[int, Timeout], Awaitable[Json]]
+
+    @classmethod
+    def of(cls, added: Enqueued, result: Callable[[int, Timeout], Awaitable[Json]]) -> Self:
+        handle = cls._make(added)
+        handle._result = result
+        return handle
 
     async def result(self, timeout: Timeout = None) -> Json:
         """What the handler returned, once the job has completed; see `Tenure.result`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from tenure import limits
@@ -42,18 +42,36 @@ class Task:
             return False
         return self.retry_on is None or isinstance(error, self.retry_on)
 
-    def new_job(self, payload: Any, **given: Any) -> NewJob:
+    def new_job(
+        self,
+        payload: Any,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: timedelta | None = None,
+        max_attempts: int | None = None,
+        dedup_key: str | None = None,
+        timeout: timedelta | None = None,
+        retry_base: timedelta | None = None,
+        retry_cap: timedelta | None = None,
+        meta: Any = None,
+    ) -> NewJob:
         """A job of this kind; what is given and not None comes before the task's own."""
-        settings: dict[str, Any] = {
-            "queue": self.queue,
-            "priority": self.priority,
-            "max_attempts": self.max_attempts,
-            "timeout": self.timeout,
-            "retry_base": self.retry_base,
-            "retry_cap": self.retry_cap,
-        }
-        settings |= {name: value for name, value in given.items() if value is not None}
-        return NewJob(kind=self.kind, payload=payload, **settings)
+        return NewJob(
+            self.kind,
+            self.queue if queue is None else queue,
+            payload,
+            self.priority if priority is None else priority,
+            run_at,
+            delay,
+            self.max_attempts if max_attempts is None else max_attempts,
+            dedup_key,
+            self.timeout if timeout is None else timeout,
+            self.retry_base if retry_base is None else retry_base,
+            self.retry_cap if retry_cap is None else retry_cap,
+            meta,
+        )
 
 
 class Tasks(Mapping[str, Handler]):

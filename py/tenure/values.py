@@ -161,12 +161,14 @@ class Swept(NamedTuple):
     next_attempt_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
-    """A job to be enqueued; `delay`, `timeout` and the retry bounds are durations."""
+class NewJob(NamedTuple):
+    """A job to be enqueued, its arguments given by name; those in time are durations.
 
-    queue: str = "default"
+    A tuple, because a batch has ten thousand.
+    """
+
     kind: str
+    queue: str = "default"
     payload: Json = None
     priority: int = 5
     """0 first, 9 last, strictly, inside one queue."""
@@ -184,8 +186,7 @@ class NewJob:
     meta: Json = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """The id of the job, and whether this call made it."""
 
     job_id: int

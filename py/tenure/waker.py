@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from tenure.forks import begin_anew_after_fork
 
@@ -25,49 +25,50 @@ class Waker:
 
     def __init__(self, wake: Callable[[list[str]], None]) -> None:
         self._wake = wake
-        self._changed = threading.Condition()
-        self._noted: dict[str, None] = {}
-        self._busy = False
         self._thread: threading.Thread | None = None
+        self.after_fork()
         begin_anew_after_fork(self)
 
-    def note(self, queues: Sequence[str]) -> None:
+    def note(self, queues: Iterable[str]) -> None:
         """Jobs of these queues were committed."""
-        with self._changed:
+        with self._lock:
             self._noted.update(dict.fromkeys(queues))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="tenure-waker", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            # Not a thread that pauses: it looks again by itself, and producers come fast then.
+            self._something.notify()
 
     def flush(self, seconds: float = 5.0) -> bool:
         """Wait until everything noted so far was sent; False when that takes too long."""
-        with self._changed:
-            return self._changed.wait_for(
-                lambda: not self._noted and not self._busy, timeout=seconds
-            )
+        with self._lock:
+            return self._sent.wait_for(lambda: not self._noted and not self._busy, timeout=seconds)
 
     def close(self) -> None:
         """Send what is noted, then let the thread end. A later note starts another."""
         self.flush()
-        with self._changed:
+        with self._lock:
             thread, self._thread = self._thread, None
-            self._changed.notify_all()
+            self._something.notify()
+            self._over.notify()
         if thread is not None:
             thread.join(1.0)
 
     def after_fork(self) -> None:
         # What the parent noted, the parent sends.
-        self._changed = threading.Condition()
-        self._noted = {}
+        self._lock = threading.Lock()
+        self._something = threading.Condition(self._lock)
+        self._sent = threading.Condition(self._lock)
+        self._over = threading.Condition(self._lock)
+        self._noted: dict[str, None] = {}
         self._busy = False
         self._thread = None
 
     def _run(self) -> None:
         me = threading.current_thread()
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._noted or self._thread is not me)
+            with self._lock:
+                self._something.wait_for(lambda: self._noted or self._thread is not me)
                 if self._thread is not me:
                     return
                 queues, self._noted = list(self._noted), {}
@@ -76,7 +77,7 @@ class Waker:
                 self._wake(queues)
             except Exception as error:
                 logger.warning("sleepers on %s were not woken: %s", ", ".join(queues), error)
-            with self._changed:
+            with self._lock:
                 self._busy = False
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: self._thread is not me, timeout=EVERY)
+                self._sent.notify_all()
+                self._over.wait_for(lambda: self._thread is not me, timeout=EVERY)

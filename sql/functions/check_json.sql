@@ -13,8 +13,7 @@ create or replace function check_json(
   language plpgsql
   volatile
   strict
-  security definer
-  set search_path from current
+  security invoker
 as $$
 declare
   v_bytes integer := octet_length(p_value::text);

@@ -12,8 +12,7 @@ create or replace function check_name(
   returns void
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   if coalesce(octet_length(p_name) between 1 and p_max_bytes

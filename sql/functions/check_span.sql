@@ -13,8 +13,7 @@ create or replace function check_span(
   returns void
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   if coalesce(p_span between p_least and p_most

@@ -7,8 +7,7 @@ create or replace function clock()
   returns timestamptz
   language sql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
   select pg_catalog.clock_timestamp();
 $$;

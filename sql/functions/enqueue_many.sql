@@ -1,9 +1,10 @@
--- enqueue_many(jobs, notify) -> setof enqueued_many
+-- enqueue_many(jobs, notify, shared) -> setof enqueued_many
 --
 -- Adds 1 to 10,000 jobs in one statement, in the caller's transaction. Each element of the JSON
 -- array is an object with enqueue's arguments by name: queue and kind, and where they differ
 -- from the defaults payload, priority, run_at, delay, max_attempts, dedup_key, timeout,
--- retry_base, retry_cap, meta. Times are ISO 8601 text, durations interval text.
+-- retry_base, retry_cap, meta. Times are ISO 8601 text, durations interval text. What an element
+-- does not name it takes from shared, an object of the same kind.
 --
 -- Of several with one dedup key the first makes the job. Keys are taken in sorted order, so two
 -- batches never deadlock.
@@ -14,7 +15,8 @@
 --          enqueue.
 create or replace function enqueue_many(
   p_jobs   jsonb,
-  p_notify boolean default true
+  p_notify boolean default true,
+  p_shared jsonb default null
 )
   returns setof enqueued_many
   language plpgsql
@@ -28,29 +30,44 @@ create or replace function enqueue_many(
   set jit = off
 as $$
 declare
-  v_jobs    new_job[] := array(select n from new_jobs(p_jobs) as n);
-  v_now     timestamptz := due_clock();
-  v_new     bigint[];
-  v_ids     bigint[];
-  v_created boolean[];
-  v_made    bigint;
-  v_queue   text;
+  v_keyed  boolean := check_new_jobs(p_jobs, p_shared);
+  v_shared new_job := jsonb_populate_record(null::new_job, p_shared);
+  v_now    timestamptz := due_clock();
+  v_new    bigint[];
+  v_ids    bigint[];
+  v_made   bigint;
+  v_queue  text;
 begin
-  -- Numbered before they are inserted in the order of their keys: jobs due at one instant run
-  -- in the order given.
-  v_new := array(select nextval('job_id_seq') from unnest(v_jobs));
+  -- Numbered before they are inserted, where there are keys in their order: jobs due at one
+  -- instant run in the order given.
+  v_new := array(select nextval('job_id_seq')
+                   from generate_series(1, jsonb_array_length(p_jobs)));
 
-  loop
+  if not v_keyed then
+    -- The same without a conflict, for which each row costs half as much again.
+    insert into job
+           (id, queue, kind, payload, priority, next_attempt_at, max_attempts, token_limit,
+            timeout, retry_base, retry_cap, meta, created_at)
+           overriding system value
+    select v_new[n.ordinality], n.queue, n.kind, n.payload, coalesce(n.priority, 5),
+           greatest(v_now, coalesce(n.run_at, v_now + n.delay)), coalesce(n.max_attempts, 5),
+           10 * coalesce(n.max_attempts, 5) + 100, n.timeout, n.retry_base, n.retry_cap, n.meta,
+           v_now
+      from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n;
+    v_ids := v_new;
+  end if;
+
+  while v_keyed loop
     begin
       insert into job as j
              (id, queue, kind, payload, priority, next_attempt_at, max_attempts, token_limit,
               dedup_key, timeout, retry_base, retry_cap, meta, created_at)
              overriding system value
-      select v_new[n.ordinality], n.queue, n.kind, n.payload, n.priority,
-             greatest(v_now, coalesce(n.run_at, v_now + n.delay)), n.max_attempts,
-             10 * n.max_attempts + 100, stored_dedup_key(n.dedup_key), n.timeout, n.retry_base,
-             n.retry_cap, n.meta, v_now
-        from unnest(v_jobs) with ordinality as n
+      select v_new[n.ordinality], n.queue, n.kind, n.payload, coalesce(n.priority, 5),
+             greatest(v_now, coalesce(n.run_at, v_now + n.delay)), coalesce(n.max_attempts, 5),
+             10 * coalesce(n.max_attempts, 5) + 100, stored_dedup_key(n.dedup_key), n.timeout,
+             n.retry_base, n.retry_cap, n.meta, v_now
+        from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
        order by n.queue, n.dedup_key nulls first, n.ordinality
           on conflict (queue, dedup_key) where dedup_key is not null do nothing;
       get diagnostics v_made = row_count;
@@ -60,7 +77,7 @@ begin
       select array_agg(case when n.dedup_key is null then v_new[n.ordinality] else j.id end
                        order by n.ordinality)
         into v_ids
-        from unnest(v_jobs) with ordinality as n
+        from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
         left join job as j
           on j.queue = n.queue
          and j.dedup_key = stored_dedup_key(n.dedup_key);
@@ -74,20 +91,16 @@ begin
     end;
   end loop;
 
-  v_created := array(select i.id = v_new[i.ordinality]
-                       from unnest(v_ids) with ordinality as i(id, ordinality)
-                      order by i.ordinality);
-
   return query
-  select i.ordinality::integer, i.id, i.created
-    from unnest(v_ids, v_created) with ordinality as i(id, created, ordinality)
+  select i.ordinality::integer, i.id, i.id = v_new[i.ordinality]
+    from unnest(v_ids) with ordinality as i(id, ordinality)
    order by i.ordinality;
 
   if coalesce(p_notify, true) then
     for v_queue in
       select distinct n.queue
-        from unnest(v_jobs) with ordinality as n
-       where v_created[n.ordinality]
+        from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
+       where v_ids[n.ordinality] = v_new[n.ordinality]
          and coalesce(n.run_at, v_now + n.delay, v_now) < v_now + poll_floor()
     loop
       perform notify_sleepers(v_queue);

@@ -8,9 +8,8 @@ create or replace function queue_key(
   returns integer
   language sql
   stable
-  security definer
-  set search_path from current
+  security invoker
 as $$
   -- 0 is the key of all queues at once.
-  select coalesce(nullif(hashtext(p_queue), 0), 1);
+  select coalesce(nullif(pg_catalog.hashtext(p_queue), 0), 1);
 $$;

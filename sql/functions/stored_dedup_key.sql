@@ -8,8 +8,7 @@ create or replace function stored_dedup_key(
   returns text
   language sql
   immutable
-  security definer
-  set search_path from current
+  security invoker
 as $$
   select case
     when octet_length(p_key) <= 512 then p_key

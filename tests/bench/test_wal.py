@@ -21,7 +21,7 @@ def test_an_enqueued_job_is_one_row_in_two_indexes(written: tuple[Written, Writt
     enqueued, _ = written
 
     assert enqueued.index_entries <= 2 * A_LITTLE_MORE
-    assert enqueued.bytes <= 396 * A_LITTLE_MORE
+    assert enqueued.bytes <= 348 * A_LITTLE_MORE
 
 
 def test_a_job_that_is_worked_off_is_three_more_entries_of_indexes(

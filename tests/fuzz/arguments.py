@@ -188,6 +188,8 @@ class Arguments:
                 return draw.choice([True, False, None])
             case "jsonb" if name == "jobs":
                 return self._new_jobs()
+            case "jsonb" if name == "shared" and draw.random() < 0.8:
+                return draw.choice([None, self._new_job()])
             case "jsonb":
                 return draw.choice(JSON)
             case "text" if name == "verbs":

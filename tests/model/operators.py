@@ -75,7 +75,7 @@ def enqueue_many(
     """`job_ids` as for enqueue, one for each of `jobs`."""
     before, answers = world, []
     for place, job in enumerate(jobs):
-        given = {n: getattr(job, n) for n in NewJob.__dataclass_fields__}
+        given = job._asdict()
         world, answer = enqueue(world, job_id=job_ids[place] if job_ids else None, **given)
         if not isinstance(answer, Enqueued):
             return before, answer

@@ -37,11 +37,6 @@ EQUIVALENTS: dict[str, str] = {
     ): _STARTS_LATER,
     "postgres lapsed: and j.status = 'running'": _A_WORKER_MEANS_RUNNING,
     (
-        "postgres new_jobs: where octet_length(CAST(n.payload AS text)) >= 130"
-        " OR octet_length(CAST(n.meta AS text)) >= 130"
-        " OR octet_length(n.dedup_key) NOT BETWEEN 1 AND 512"
-    ): "spares a check of what is too short to be refused",
-    (
         "postgres next_eligible_job_id: and j.next_attempt_at >= "
         "instant(GREATEST((v_floors)[4 + v_lane], 0))"
     ): _STARTS_LATER,

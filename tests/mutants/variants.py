@@ -370,7 +370,7 @@ _SLEEP = (
     Variant(
         name="a producer keeps the lock by which it looked",
         file="functions/somebody_sleeps.sql",
-        edit=("then not pg_advisory_unlock(install_key(), p_key)", "then false"),
+        edit=("then not pg_advisory_unlock(v_install, p_key)", "then false"),
         killed_by=(f"{_WAKEUPS}::test_a_sleeper_is_notified_once_by[enqueue]",),
     ),
     Variant(

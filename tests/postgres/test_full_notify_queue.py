@@ -33,6 +33,7 @@ def crowded(session: Session) -> Iterator[Session]:
             return stack.enter_context(connected(server.url()))
 
         copy = new()
+        copy.execute("set search_path = tenure, pg_temp")
         for (definition,) in given.execute(
             """
             select pg_get_functiondef(p.oid) from pg_proc as p

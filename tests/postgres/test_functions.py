@@ -9,6 +9,7 @@ import pytest
 
 from migrations.freeze import SQL
 from tests.postgres.races import Connection
+from tests.tools.lint_sql import ABLE_ANYWHERE
 
 Session = Callable[[], Connection]
 
@@ -52,21 +53,30 @@ def granted(word: str) -> set[str]:
 GRANTED = granted("produce") | granted("work") | granted("operate") | granted("observe")
 
 
-def test_every_function_is_pinned_to_its_schema_and_closed_to_the_public(
+def test_every_function_is_closed_to_the_public_and_pinned_to_its_schema_or_to_its_caller(
     looking: Connection,
 ) -> None:
-    careless = looking.execute(
+    """One that runs with its caller's rights in its caller's path is called by ours alone."""
+    functions = looking.execute(
         """
-        select p.oid::regprocedure::text
+        select p.proname, p.prosecdef as definer, coalesce(p.proconfig, '{}') as settings
           from pg_proc as p
          where p.pronamespace = 'tenure'::regnamespace
-           and (not coalesce(p.proconfig, '{}') @> array['search_path=tenure, pg_temp']
-                or not p.prosecdef
-                or p.prokind <> 'f'
-                or has_function_privilege('public', p.oid, 'execute'))
+           and p.prokind = 'f'
+           and not has_function_privilege('public', p.oid, 'execute')
         """
     ).fetchall()
+    careless = [
+        name
+        for name, definer, settings in functions
+        if not (
+            "search_path=tenure, pg_temp" in settings
+            if definer
+            else settings == [] and (is_internal(name) or name in ABLE_ANYWHERE)
+        )
+    ]
     assert careless == []
+    assert len(functions) == len(FILES)
 
 
 def test_every_file_makes_one_function_and_there_are_no_others(looking: Connection) -> None:

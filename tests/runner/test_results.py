@@ -57,7 +57,8 @@ def test_a_handle_is_the_answer_that_it_always_was(app: Tenure) -> None:
     assert handle == Enqueued(job_id=handle.job_id, created=True)
     assert Enqueued(job_id=handle.job_id, created=True) == handle
     assert handle != app.enqueue("a", dedup_key="k")
-    assert handle != handle.job_id
+    anything: object = handle.job_id
+    assert handle != anything
     assert len({handle, Enqueued(job_id=handle.job_id, created=True)}) == 1
     assert repr(handle) == f"Handle(job_id={handle.job_id}, created=True)"
 

@@ -21,7 +21,7 @@ class Leases(Picking):
     def new_jobs(self, side: Side, jobs: list[NewJob], *, one: bool) -> list[Enqueued]:
         if one:
             [job] = jobs
-            options = {name: getattr(job, name) for name in NewJob.__dataclass_fields__}
+            options = job._asdict()
             made = [side.plane.enqueue(**options)]
         else:
             made = side.plane.enqueue_many(jobs)

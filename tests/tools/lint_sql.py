@@ -15,6 +15,8 @@ from pglast.enums import VariableSetKind
 SQL = Path(__file__).resolve().parents[2] / "sql"
 
 STATED = {"language", "volatility", "security"}
+ABLE_ANYWHERE = {"clock", "poll_floor", "queue_key"}
+"""Functions for others that touch nothing of ours, so they need no rights and no path."""
 
 
 def main() -> None:
@@ -58,6 +60,8 @@ def _function_complaints(name: str, text: str, statements: list[Any]) -> Iterato
         yield f"does not begin with: -- {name}(arguments) -> type"
     clauses: tuple[Any, ...] = function.options or ()
     yield from _clause_complaints(clauses)
+    if _is_invoker(clauses) and "(internal)" not in text and name not in ABLE_ANYWHERE:
+        yield "is called by others, so it has to be security definer"
     if any(c.defname == "language" and c.arg.sval == "plpgsql" for c in clauses):
         try:
             pglast.parse_plpgsql(_in_known_types(text))
@@ -78,8 +82,15 @@ def _clause_complaints(clauses: tuple[Any, ...]) -> Iterator[str]:
     if missing := STATED - {clause.defname for clause in clauses}:
         yield f"does not state its {' and '.join(sorted(missing))}"
     settings = {clause.arg.name: clause.arg.kind for clause in clauses if clause.defname == "set"}
-    if settings.get("search_path") != VariableSetKind.VAR_SET_CURRENT:
+    if _is_invoker(clauses):
+        if settings:
+            yield "is security invoker and has settings: it is to be part of what calls it"
+    elif settings.get("search_path") != VariableSetKind.VAR_SET_CURRENT:
         yield "has no `set search_path from current`"
+
+
+def _is_invoker(clauses: tuple[Any, ...]) -> bool:
+    return any(c.defname == "security" and not c.arg.boolval for c in clauses)
 
 
 def _view_complaints(name: str, statements: list[Any]) -> Iterator[str]:

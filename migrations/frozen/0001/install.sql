@@ -49,6 +49,7 @@ $$;
 \ir functions/check_leases.sql
 \ir functions/check_name.sql
 \ir functions/check_new_job.sql
+\ir functions/check_new_jobs.sql
 \ir functions/check_outcomes.sql
 \ir functions/check_queues.sql
 \ir functions/check_span.sql
@@ -71,13 +72,13 @@ $$;
 \ir functions/holder_pid.sql
 \ir functions/install_key.sql
 \ir functions/instant.sql
+\ir functions/json_fits.sql
 \ir functions/lane_floors.sql
 \ir functions/lapsed.sql
 \ir functions/locked_job.sql
 \ir functions/maintain.sql
 \ir functions/merged_floors.sql
 \ir functions/microseconds.sql
-\ir functions/new_jobs.sql
 \ir functions/next_due.sql
 \ir functions/next_eligible_job_id.sql
 \ir functions/next_lane.sql

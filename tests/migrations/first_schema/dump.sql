@@ -268,8 +268,7 @@ CREATE FUNCTION tenure.channel() RETURNS text
 $$;
 
 CREATE FUNCTION tenure.check_count(p_what text, p_count bigint, p_most bigint) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   if coalesce(p_count between 1 and p_most, false) then
@@ -298,8 +297,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_json(p_what text, p_value jsonb, p_max_bytes integer) RETURNS void
-    LANGUAGE plpgsql STRICT SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql STRICT
     AS $_$
 declare
   v_bytes integer := octet_length(p_value::text);
@@ -354,8 +352,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_name(p_what text, p_name text, p_max_bytes integer) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $_$
 begin
   if coalesce(octet_length(p_name) between 1 and p_max_bytes
@@ -378,10 +375,21 @@ end;
 $_$;
 
 CREATE FUNCTION tenure.check_new_job(p_queue text, p_kind text, p_payload jsonb, p_priority integer, p_run_at timestamp with time zone, p_delay interval, p_max_attempts integer, p_dedup_key text, p_timeout interval, p_retry_base interval, p_retry_cap interval, p_meta jsonb) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
+  -- What most jobs are like, seen at one look.
+  if octet_length(p_queue) between 1 and 128
+     and octet_length(p_kind) between 1 and 128
+     and p_queue || p_kind !~ '[^!-~]'
+     and coalesce(json_fits(p_payload, 1048576), true)
+     and p_priority between 0 and 9
+     and p_max_attempts between 1 and 1000
+     and coalesce(octet_length(p_dedup_key) between 1 and 8192, true)
+     and num_nulls(p_run_at, p_delay, p_timeout, p_retry_base, p_retry_cap, p_meta) = 6 then
+    return;
+  end if;
+
   perform check_name('queue', p_queue, 128);
   perform check_name('kind', p_kind, 128);
   perform check_json('payload', p_payload, 1048576);
@@ -413,6 +421,63 @@ begin
     perform refuse(format('dedup_key is %s bytes long', octet_length(p_dedup_key)),
                    'Use 1 to 8192 bytes.');
   end if;
+end;
+$$;
+
+CREATE FUNCTION tenure.check_new_jobs(p_jobs jsonb, p_shared jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+  v_shared   new_job;
+  v_ordinals bigint[];
+  v_ordinal  bigint;
+  v_keyed    boolean;
+  v_job      new_job;
+  v_message  text;
+  v_hint     text;
+begin
+  if coalesce(jsonb_typeof(p_jobs) <> 'array', true) then
+    perform refuse('jobs is not a JSON array', 'Pass an array of objects.');
+  end if;
+  perform check_count('the number of jobs', jsonb_array_length(p_jobs), 10000);
+  if jsonb_typeof(p_shared) <> 'object' then
+    perform refuse('shared is not a JSON object', 'Pass an object, or null.');
+  end if;
+
+  begin
+    v_shared := jsonb_populate_record(null::new_job, p_shared);
+    select array_agg(distinct c.ordinal order by c.ordinal) filter (where c.ordinal is not null),
+           bool_or(k.keyed)
+      into v_ordinals, v_keyed
+      from (select min(n.ordinality) as first,
+                   min(n.ordinality) filter (
+                     where not json_fits(n.payload, 1048576)
+                        or not json_fits(n.meta, 16384)
+                        or octet_length(n.dedup_key) not between 1 and 8192) as odd,
+                   count(n.dedup_key) > 0 as keyed
+              from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
+             group by n.queue, n.kind, n.priority, n.run_at, n.delay, n.max_attempts, n.timeout,
+                      n.retry_base, n.retry_cap) as k,
+           unnest(array[k.first, k.odd]) as c(ordinal);
+  exception when data_exception then
+    get stacked diagnostics v_message = message_text;
+    perform refuse(format('jobs: %s', v_message),
+                   'Times are ISO 8601 text, durations interval text such as 90 seconds.');
+  end;
+
+  begin
+    foreach v_ordinal in array v_ordinals loop
+      v_job := jsonb_populate_record(v_shared, p_jobs -> (v_ordinal - 1)::integer);
+      perform check_new_job(v_job.queue, v_job.kind, v_job.payload, coalesce(v_job.priority, 5),
+                            v_job.run_at, v_job.delay, coalesce(v_job.max_attempts, 5),
+                            v_job.dedup_key, v_job.timeout, v_job.retry_base, v_job.retry_cap,
+                            v_job.meta);
+    end loop;
+  exception when invalid_parameter_value then
+    get stacked diagnostics v_message = message_text, v_hint = pg_exception_hint;
+    perform refuse(format('jobs[%s]: %s', v_ordinal - 1, v_message), v_hint);
+  end;
+  return v_keyed;
 end;
 $$;
 
@@ -470,8 +535,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_queues(p_queues text[]) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 declare
   v_queue text;
@@ -484,8 +548,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.check_span(p_what text, p_span interval, p_least interval, p_most interval) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   if coalesce(p_span between p_least and p_most
@@ -680,8 +743,7 @@ end;
 $_$;
 
 CREATE FUNCTION tenure.clock() RETURNS timestamp with time zone
-    LANGUAGE sql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql
     AS $$
   select pg_catalog.clock_timestamp();
 $$;
@@ -725,8 +787,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.due_clock() RETURNS timestamp with time zone
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   lock table job in row exclusive mode;
@@ -807,7 +868,7 @@ begin
 end;
 $$;
 
-CREATE FUNCTION tenure.enqueue_many(p_jobs jsonb, p_notify boolean DEFAULT true) RETURNS SETOF tenure.enqueued_many
+CREATE FUNCTION tenure.enqueue_many(p_jobs jsonb, p_notify boolean DEFAULT true, p_shared jsonb DEFAULT NULL::jsonb) RETURNS SETOF tenure.enqueued_many
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'tenure', 'pg_temp'
     SET plan_cache_mode TO 'force_generic_plan'
@@ -817,29 +878,44 @@ CREATE FUNCTION tenure.enqueue_many(p_jobs jsonb, p_notify boolean DEFAULT true)
     SET jit TO 'off'
     AS $$
 declare
-  v_jobs    new_job[] := array(select n from new_jobs(p_jobs) as n);
-  v_now     timestamptz := due_clock();
-  v_new     bigint[];
-  v_ids     bigint[];
-  v_created boolean[];
-  v_made    bigint;
-  v_queue   text;
+  v_keyed  boolean := check_new_jobs(p_jobs, p_shared);
+  v_shared new_job := jsonb_populate_record(null::new_job, p_shared);
+  v_now    timestamptz := due_clock();
+  v_new    bigint[];
+  v_ids    bigint[];
+  v_made   bigint;
+  v_queue  text;
 begin
-  -- Numbered before they are inserted in the order of their keys: jobs due at one instant run
-  -- in the order given.
-  v_new := array(select nextval('job_id_seq') from unnest(v_jobs));
+  -- Numbered before they are inserted, where there are keys in their order: jobs due at one
+  -- instant run in the order given.
+  v_new := array(select nextval('job_id_seq')
+                   from generate_series(1, jsonb_array_length(p_jobs)));
 
-  loop
+  if not v_keyed then
+    -- The same without a conflict, for which each row costs half as much again.
+    insert into job
+           (id, queue, kind, payload, priority, next_attempt_at, max_attempts, token_limit,
+            timeout, retry_base, retry_cap, meta, created_at)
+           overriding system value
+    select v_new[n.ordinality], n.queue, n.kind, n.payload, coalesce(n.priority, 5),
+           greatest(v_now, coalesce(n.run_at, v_now + n.delay)), coalesce(n.max_attempts, 5),
+           10 * coalesce(n.max_attempts, 5) + 100, n.timeout, n.retry_base, n.retry_cap, n.meta,
+           v_now
+      from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n;
+    v_ids := v_new;
+  end if;
+
+  while v_keyed loop
     begin
       insert into job as j
              (id, queue, kind, payload, priority, next_attempt_at, max_attempts, token_limit,
               dedup_key, timeout, retry_base, retry_cap, meta, created_at)
              overriding system value
-      select v_new[n.ordinality], n.queue, n.kind, n.payload, n.priority,
-             greatest(v_now, coalesce(n.run_at, v_now + n.delay)), n.max_attempts,
-             10 * n.max_attempts + 100, stored_dedup_key(n.dedup_key), n.timeout, n.retry_base,
-             n.retry_cap, n.meta, v_now
-        from unnest(v_jobs) with ordinality as n
+      select v_new[n.ordinality], n.queue, n.kind, n.payload, coalesce(n.priority, 5),
+             greatest(v_now, coalesce(n.run_at, v_now + n.delay)), coalesce(n.max_attempts, 5),
+             10 * coalesce(n.max_attempts, 5) + 100, stored_dedup_key(n.dedup_key), n.timeout,
+             n.retry_base, n.retry_cap, n.meta, v_now
+        from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
        order by n.queue, n.dedup_key nulls first, n.ordinality
           on conflict (queue, dedup_key) where dedup_key is not null do nothing;
       get diagnostics v_made = row_count;
@@ -849,7 +925,7 @@ begin
       select array_agg(case when n.dedup_key is null then v_new[n.ordinality] else j.id end
                        order by n.ordinality)
         into v_ids
-        from unnest(v_jobs) with ordinality as n
+        from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
         left join job as j
           on j.queue = n.queue
          and j.dedup_key = stored_dedup_key(n.dedup_key);
@@ -863,20 +939,16 @@ begin
     end;
   end loop;
 
-  v_created := array(select i.id = v_new[i.ordinality]
-                       from unnest(v_ids) with ordinality as i(id, ordinality)
-                      order by i.ordinality);
-
   return query
-  select i.ordinality::integer, i.id, i.created
-    from unnest(v_ids, v_created) with ordinality as i(id, created, ordinality)
+  select i.ordinality::integer, i.id, i.id = v_new[i.ordinality]
+    from unnest(v_ids) with ordinality as i(id, ordinality)
    order by i.ordinality;
 
   if coalesce(p_notify, true) then
     for v_queue in
       select distinct n.queue
-        from unnest(v_jobs) with ordinality as n
-       where v_created[n.ordinality]
+        from jsonb_populate_recordset(v_shared, p_jobs) with ordinality as n
+       where v_ids[n.ordinality] = v_new[n.ordinality]
          and coalesce(n.run_at, v_now + n.delay, v_now) < v_now + poll_floor()
     loop
       perform notify_sleepers(v_queue);
@@ -1113,6 +1185,14 @@ CREATE FUNCTION tenure.instant(p_microseconds bigint) RETURNS timestamp with tim
     AS $$
   select timestamptz '1970-01-01 00:00:00+00' + p_microseconds * interval '1 microsecond';
 $$;
+
+CREATE FUNCTION tenure.json_fits(p_value jsonb, p_max_bytes integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $_$
+  -- Sixty-five levels take eight bytes each at the least.
+  select octet_length(p_value::text) <= p_max_bytes
+     and (pg_column_size(p_value) < 520 or not jsonb_path_exists(p_value, 'strict $.**{65}'));
+$_$;
 
 SET default_tablespace = '';
 
@@ -1396,67 +1476,6 @@ CREATE FUNCTION tenure.microseconds(p_instant timestamp with time zone) RETURNS 
   select (extract(epoch from p_instant) * 1000000)::bigint;
 $$;
 
-CREATE FUNCTION tenure.new_jobs(p_jobs jsonb) RETURNS SETOF tenure.new_job
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
-    AS $$
-declare
-  v_jobs    new_job[];
-  v_job     record;
-  v_message text;
-  v_hint    text;
-begin
-  if coalesce(jsonb_typeof(p_jobs) <> 'array', true) then
-    perform refuse('jobs is not a JSON array', 'Pass an array of objects.');
-  end if;
-  perform check_count('the number of jobs', jsonb_array_length(p_jobs), 10000);
-
-  begin
-    select array_agg(
-             row(n.queue, n.kind, n.payload, coalesce(n.priority, 5), n.run_at, n.delay,
-                 coalesce(n.max_attempts, 5), n.dedup_key, n.timeout, n.retry_base, n.retry_cap,
-                 n.meta)::new_job
-             order by a.ordinality)
-      into v_jobs
-      from jsonb_array_elements(p_jobs) with ordinality as a(job, ordinality),
-           jsonb_populate_record(null::new_job, a.job) as n;
-  exception when data_exception then
-    get stacked diagnostics v_message = message_text;
-    perform refuse(format('jobs: %s', v_message),
-                   'Times are ISO 8601 text, durations interval text such as 90 seconds.');
-  end;
-
-  for v_job in
-    select min(n.ordinality) as ordinality, n.queue, n.kind, null::jsonb as payload, n.priority,
-           n.run_at, n.delay, n.max_attempts, null as dedup_key, n.timeout, n.retry_base,
-           n.retry_cap, null::jsonb as meta
-      from unnest(v_jobs) with ordinality as n
-     group by n.queue, n.kind, n.priority, n.run_at, n.delay, n.max_attempts, n.timeout,
-              n.retry_base, n.retry_cap
-    union all
-    -- No JSON of fewer than 130 bytes is too large or too deep.
-    select n.ordinality, n.queue, n.kind, n.payload, n.priority, n.run_at, n.delay,
-           n.max_attempts, n.dedup_key, n.timeout, n.retry_base, n.retry_cap, n.meta
-      from unnest(v_jobs) with ordinality as n
-     where octet_length(n.payload::text) >= 130
-        or octet_length(n.meta::text) >= 130
-        or octet_length(n.dedup_key) not between 1 and 512
-     order by 1
-  loop
-    begin
-      perform check_new_job(v_job.queue, v_job.kind, v_job.payload, v_job.priority, v_job.run_at,
-                            v_job.delay, v_job.max_attempts, v_job.dedup_key, v_job.timeout,
-                            v_job.retry_base, v_job.retry_cap, v_job.meta);
-    exception when invalid_parameter_value then
-      get stacked diagnostics v_message = message_text, v_hint = pg_exception_hint;
-      perform refuse(format('jobs[%s]: %s', v_job.ordinality - 1, v_message), v_hint);
-    end;
-  end loop;
-
-  return query select * from unnest(v_jobs);
-end;
-$$;
-
 CREATE FUNCTION tenure.next_due(p_queues text[]) RETURNS tenure.due
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'tenure', 'pg_temp'
@@ -1604,8 +1623,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.notify_sleepers(p_queue text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   if (select i.notify from install as i)
@@ -1670,8 +1688,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.poll_floor() RETURNS interval
-    LANGUAGE sql IMMUTABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql IMMUTABLE
     AS $$
   select interval '30 seconds';
 $$;
@@ -1708,11 +1725,10 @@ end;
 $$;
 
 CREATE FUNCTION tenure.queue_key(p_queue text) RETURNS integer
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql STABLE
     AS $$
   -- 0 is the key of all queues at once.
-  select coalesce(nullif(hashtext(p_queue), 0), 1);
+  select coalesce(nullif(pg_catalog.hashtext(p_queue), 0), 1);
 $$;
 
 CREATE FUNCTION tenure.reclaim(p_job_id bigint, p_worker_id text, p_token bigint, p_lease_expires_at timestamp with time zone, p_new_worker_id text, p_lease_for interval DEFAULT '00:00:30'::interval) RETURNS SETOF tenure.lease
@@ -1770,8 +1786,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.refuse(p_message text, p_hint text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
 begin
   raise exception using
@@ -2347,13 +2362,14 @@ end;
 $$;
 
 CREATE FUNCTION tenure.somebody_sleeps(p_key integer) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE plpgsql
     AS $$
+declare
+  v_install integer := install_key();
 begin
   return case
-    when pg_try_advisory_lock(install_key(), p_key)
-    then not pg_advisory_unlock(install_key(), p_key)
+    when pg_try_advisory_lock(v_install, p_key)
+    then not pg_advisory_unlock(v_install, p_key)
     else true
   end;
 end;
@@ -2404,8 +2420,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.stored_dedup_key(p_key text) RETURNS text
-    LANGUAGE sql IMMUTABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql IMMUTABLE
     AS $$
   select case
     when octet_length(p_key) <= 512 then p_key
@@ -3338,6 +3353,8 @@ REVOKE ALL ON FUNCTION tenure.check_name(p_what text, p_name text, p_max_bytes i
 
 REVOKE ALL ON FUNCTION tenure.check_new_job(p_queue text, p_kind text, p_payload jsonb, p_priority integer, p_run_at timestamp with time zone, p_delay interval, p_max_attempts integer, p_dedup_key text, p_timeout interval, p_retry_base interval, p_retry_cap interval, p_meta jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION tenure.check_new_jobs(p_jobs jsonb, p_shared jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION tenure.check_outcomes(p_worker_id text, p_job_ids bigint[], p_verbs text[], p_results jsonb[], p_errors jsonb[], p_delays interval[], p_started boolean[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.check_queues(p_queues text[]) FROM PUBLIC;
@@ -3362,7 +3379,7 @@ REVOKE ALL ON FUNCTION tenure.end_queued(p_job_id bigint, p_status tenure.job_st
 
 REVOKE ALL ON FUNCTION tenure.enqueue(p_queue text, p_kind text, p_payload jsonb, p_priority integer, p_run_at timestamp with time zone, p_delay interval, p_max_attempts integer, p_dedup_key text, p_timeout interval, p_retry_base interval, p_retry_cap interval, p_meta jsonb, p_notify boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION tenure.enqueue_many(p_jobs jsonb, p_notify boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tenure.enqueue_many(p_jobs jsonb, p_notify boolean, p_shared jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.error_line(p_error jsonb) FROM PUBLIC;
 
@@ -3382,6 +3399,8 @@ REVOKE ALL ON FUNCTION tenure.install_key() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.instant(p_microseconds bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION tenure.json_fits(p_value jsonb, p_max_bytes integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION tenure.lane_floors(p_queue text, p_row tenure.queue, p_t timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.lapsed(p_limit integer) FROM PUBLIC;
@@ -3393,8 +3412,6 @@ REVOKE ALL ON FUNCTION tenure.maintain() FROM PUBLIC;
 REVOKE ALL ON FUNCTION tenure.merged_floors(p_floors bigint[], p_published bigint[], p_now bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.microseconds(p_instant timestamp with time zone) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION tenure.new_jobs(p_jobs jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.next_due(p_queues text[]) FROM PUBLIC;
 

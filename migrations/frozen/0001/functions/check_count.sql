@@ -9,8 +9,7 @@ create or replace function check_count(
   returns void
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   if coalesce(p_count between 1 and p_most, false) then

@@ -7,8 +7,7 @@ create or replace function check_queues(
   returns void
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 declare
   v_queue text;

@@ -15,8 +15,7 @@ create or replace function due_clock()
   returns timestamptz
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   lock table job in row exclusive mode;

@@ -13,8 +13,7 @@ create or replace function notify_sleepers(
   returns void
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   if (select i.notify from install as i)

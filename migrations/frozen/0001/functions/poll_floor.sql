@@ -6,8 +6,7 @@ create or replace function poll_floor()
   returns interval
   language sql
   immutable
-  security definer
-  set search_path from current
+  security invoker
 as $$
   select interval '30 seconds';
 $$;

@@ -10,8 +10,7 @@ create or replace function refuse(
   returns void
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
 begin
   raise exception using

@@ -11,13 +11,14 @@ create or replace function somebody_sleeps(
   returns boolean
   language plpgsql
   volatile
-  security definer
-  set search_path from current
+  security invoker
 as $$
+declare
+  v_install integer := install_key();
 begin
   return case
-    when pg_try_advisory_lock(install_key(), p_key)
-    then not pg_advisory_unlock(install_key(), p_key)
+    when pg_try_advisory_lock(v_install, p_key)
+    then not pg_advisory_unlock(v_install, p_key)
     else true
   end;
 end;
