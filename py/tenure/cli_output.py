@@ -36,6 +36,8 @@ def plain(value: Any) -> Any:
         return {
             field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(member) for name, member in value._asdict().items()}
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if isinstance(value, timedelta):
