@@ -22,7 +22,7 @@ from pytest_postgresql.executors import NoopExecutor
 
 from tenure import embedded
 from tenure.migrate import upgrade
-from tests.tools import databases
+from tests.tools import databases, servers
 
 _server: embedded.Server | None = None
 
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         except psycopg.Error as error:
             raise pytest.UsageError(f"TENURE_TEST_DSN: {error}") from None
         return
-    _server = embedded.temporary({**embedded.FAST, "max_prepared_transactions": "8"}).start()
+    _server = servers.temporary({**embedded.FAST, "max_prepared_transactions": "8"}).start()
     os.environ["TENURE_TEST_DSN"] = _server.url()
 
 

@@ -14,8 +14,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tenure.values import Enqueued
-
 _PIPE_WIDTH = 10_000
 
 json_option: Callable[[Any], Any] = click.option(
@@ -30,12 +28,12 @@ def print_json(value: Any) -> None:
 
 def plain(value: Any) -> Any:
     """`value` as JSON has it: a record by its field names, moments in UTC, durations in seconds."""
-    if isinstance(value, Enqueued):
-        return value._asdict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(member) for name, member in value._asdict().items()}
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if isinstance(value, timedelta):

@@ -79,6 +79,13 @@ def loads(text: str | None) -> Json:
     return None if text is None else json.loads(text)
 
 
+def loads_all(texts: Sequence[str | None]) -> list[Json]:
+    """The values of stored JSON texts; None for none."""
+    whole = "[" + ",".join([text or "null" for text in texts]) + "]"
+    values: list[Json] = json.loads(whole)
+    return values
+
+
 def clean_text(text: str) -> str:
     """`text` with NULs and lone surrogates, which cannot be stored, replaced by U+FFFD."""
     if "\0" in text:

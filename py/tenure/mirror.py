@@ -70,8 +70,6 @@ class Mirror:
 class MirroredStanding(Standing):
     """A lease in the child that works on it; the parent renews it."""
 
-    __slots__ = ("_mirror",)
-
     def __init__(
         self, lease: JobLease, *, granted: float, lease_for: timedelta, mirror: Mirror
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -186,6 +186,11 @@ def seconds(value: timedelta | None) -> str | None:
         return None
     whole = value.days * 86_400 + value.seconds
     return f"{whole}.{value.microseconds:06d} seconds"
+
+
+def plain_array(values: Iterable[str]) -> str:
+    """The text of an array whose members need no quotes: an eighth of what psycopg takes."""
+    return "{" + ",".join(values) + "}"
 
 
 def iso(moment: datetime | None) -> str | None:

@@ -9,8 +9,8 @@ from datetime import timedelta
 from tenure import limits, postgres_rows
 from tenure.limits import check_bool, check_delay, check_int, check_interval, check_worker_id
 from tenure.postgres_base import OWNER, Caller, owner
-from tenure.postgres_call import seconds
-from tenure.requests import CheckedOutcome, check_outcomes, cut_failure, json_text
+from tenure.postgres_call import plain_array, seconds
+from tenure.requests import check_outcomes, cut_failure, json_text
 from tenure.values import Failure, Json, Outcome, Settled, Swept
 
 
@@ -95,16 +95,16 @@ class PostgresEndings(Caller):
             " p_started => %s::bool[]",
             (
                 check_worker_id(worker_id),
-                [o.job_id for o in checked],
-                [o.token for o in checked],
-                [o.verb.value for o in checked],
+                plain_array([str(o.job_id) for o in checked]),
+                plain_array([str(o.token) for o in checked]),
+                plain_array([o.verb for o in checked]),
                 _any([o.result for o in checked]),
                 _any([_error_text(o) for o in checked]),
                 _any([seconds(o.delay) for o in checked]),
-                [o.started for o in checked],
+                None if all(o.started for o in checked) else [o.started for o in checked],
             ),
         )
-        return [postgres_rows.settled(row) for row in rows]
+        return list(map(postgres_rows.settled, rows))
 
     def sweep(self, worker_id: str, limit: int = 100) -> list[Swept]:
         """Decide about lapsed leases: heal, cancel, queue again, or fail."""
@@ -121,12 +121,12 @@ def _result(value: Json) -> str | None:
     return json_text(value, "result", limits.RESULT_BYTES)
 
 
-def _any(values: list[str | None]) -> list[str | None] | None:
+def _any(values: Sequence[str | None]) -> Sequence[str | None] | None:
     """None for an array that would hold nothing."""
     return values if any(value is not None for value in values) else None
 
 
-def _error_text(outcome: CheckedOutcome) -> str | None:
+def _error_text(outcome: Outcome) -> str | None:
     failure = outcome.failure
     if failure is None:
         return None

@@ -70,7 +70,7 @@ class PostgresLeases(Caller):
                 check_bool(solo, "solo"),
             ),
         )
-        return [postgres_rows.lease(row) for row in rows]
+        return postgres_rows.leases(rows)
 
     def lapsed(self, limit: int = 100) -> list[LapsedLease]:
         """Leases whose time is past, oldest claim first: a read, not a claim."""

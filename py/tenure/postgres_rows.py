@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from tenure.codec import loads
+from tenure.codec import loads, loads_all
 from tenure.postgres_call import Row, utc
 from tenure.values import (
     Enqueued,
@@ -43,25 +44,56 @@ _STATUSES |= {status.value: status for status in JobStatus}
 
 
 def lease(row: Row) -> JobLease:
-    return JobLease(
-        job_id=row[0],
-        token=row[1],
-        worker_id=row[2],
-        lease_expires_at=row[3].astimezone(UTC),
-        queue=row[4],
-        kind=row[5],
-        payload=loads(row[6]),
-        priority=row[7],
-        attempt=row[8],
-        max_attempts=row[9],
-        timeout=row[10],
-        buffered=row[11],
-        solo=row[12],
-        progress=loads(row[13]),
-        meta=loads(row[14]),
-        created_at=row[15].astimezone(UTC),
-        last_error=row[16],
-    )
+    return leases([row])[0]
+
+
+def leases(rows: Sequence[Row]) -> list[JobLease]:
+    """Payloads are decoded all at once, for each alone takes three times as long."""
+    payloads = loads_all([row[6] for row in rows])
+    return [
+        JobLease(
+            job_id,
+            token,
+            worker_id,
+            _utc(lease_expires_at),
+            queue,
+            kind,
+            payload,
+            priority,
+            attempt,
+            max_attempts,
+            timeout,
+            buffered,
+            solo,
+            None if progress is None else loads(progress),
+            None if meta is None else loads(meta),
+            _utc(created_at),
+            last_error,
+        )
+        for (
+            job_id,
+            token,
+            worker_id,
+            lease_expires_at,
+            queue,
+            kind,
+            _,
+            priority,
+            attempt,
+            max_attempts,
+            timeout,
+            buffered,
+            solo,
+            progress,
+            meta,
+            created_at,
+            last_error,
+        ), payload in zip(rows, payloads, strict=True)
+    ]
+
+
+def _utc(value: datetime) -> datetime:
+    return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 
 def lapsed(row: Row) -> LapsedLease:
@@ -85,12 +117,9 @@ def renewal(row: Row) -> Renewal:
 
 
 def settled(row: Row) -> Settled:
+    due = row[4]
     return Settled(
-        job_id=row[0],
-        token=row[1],
-        verdict=_VERDICTS[row[2]],
-        status=_STATUSES[row[3]],
-        next_attempt_at=utc(row[4]),
+        row[0], row[1], _VERDICTS[row[2]], _STATUSES[row[3]], None if due is None else utc(due)
     )
 
 

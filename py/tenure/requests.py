@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -30,19 +29,6 @@ class CheckedJob(NamedTuple):
     retry_base: timedelta | None
     retry_cap: timedelta | None
     meta: str | None
-
-
-@dataclass(slots=True, kw_only=True)  # not frozen: one is made for every job
-class CheckedOutcome:
-    """An `Outcome` that may be stored: `result` is a JSON text, the failure's texts are cut."""
-
-    job_id: int
-    token: int
-    verb: Verb
-    result: str | None
-    failure: Failure | None
-    delay: timedelta | None
-    started: bool
 
 
 def check_job(job: NewJob, at: str = "") -> CheckedJob:
@@ -99,9 +85,13 @@ def _verb(value: object) -> Verb | None:
     return _VERBS.get(value) if isinstance(value, str) else None
 
 
-def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
+def check_outcomes(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """`outcomes` as they may be stored; see `check_outcome`."""
     limits.check_length(outcomes, "outcomes", limits.MAX_LEASES)
-    checked = [_check_outcome(outcome, f"outcomes[{i}].") for i, outcome in enumerate(outcomes)]
+    checked = [
+        outcome if _is_mere_completion(outcome) else check_outcome(outcome, f"outcomes[{i}].")
+        for i, outcome in enumerate(outcomes)
+    ]
     job_ids = [outcome.job_id for outcome in checked]
     if len(set(job_ids)) < len(job_ids):
         twice = next(job_id for i, job_id in enumerate(job_ids) if job_id in job_ids[:i])
@@ -109,7 +99,23 @@ def check_outcomes(outcomes: Sequence[Outcome]) -> list[CheckedOutcome]:
     return checked
 
 
-def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:
+def _is_mere_completion(outcome: Outcome) -> bool:
+    """Whether nothing is to be checked about it: the usual case, by the thousand."""
+    return (
+        outcome.verb is Verb.COMPLETE
+        and (outcome.result is None or type(outcome.result) is JsonText)
+        and outcome.failure is None
+        and outcome.delay is None
+        and outcome.started is True
+        and type(outcome.job_id) is int
+        and type(outcome.token) is int
+        and -limits.MAX_BIGINT <= outcome.job_id <= limits.MAX_BIGINT
+        and -limits.MAX_BIGINT <= outcome.token <= limits.MAX_BIGINT
+    )
+
+
+def check_outcome(outcome: Outcome, at: str = "") -> Outcome:
+    """`outcome` as it may be stored: its result a `JsonText`, its failure's texts cut."""
     verb = _verb(outcome.verb)
     if verb is None:
         raise InvalidArgument(f"{at}verb is not known: {short(outcome.verb)}", hint=", ".join(Verb))
@@ -122,14 +128,14 @@ def _check_outcome(outcome: Outcome, at: str) -> CheckedOutcome:
         raise InvalidArgument(f"{at}result is given to {verb}", hint="only complete takes one")
     if outcome.delay is not None and verb not in (Verb.FAIL, Verb.RELEASE):
         raise InvalidArgument(f"{at}delay is given to {verb}", hint="fail and release take one")
-    return CheckedOutcome(
-        job_id=limits.check_job_id(outcome.job_id, at + "job_id"),
-        token=limits.check_token(outcome.token, at + "token"),
-        verb=verb,
-        result=json_text(outcome.result, at + "result", limits.RESULT_BYTES),
-        failure=None if outcome.failure is None else cut_failure(outcome.failure, at),
-        delay=limits.check_delay(outcome.delay, at + "delay"),
-        started=limits.check_bool(outcome.started, at + "started"),
+    return Outcome(
+        limits.check_job_id(outcome.job_id, at + "job_id"),
+        limits.check_token(outcome.token, at + "token"),
+        verb,
+        _json(outcome.result, at + "result", limits.RESULT_BYTES),
+        None if outcome.failure is None else cut_failure(outcome.failure, at),
+        limits.check_delay(outcome.delay, at + "delay"),
+        limits.check_bool(outcome.started, at + "started"),
     )
 
 
@@ -148,6 +154,11 @@ def cut_failure(failure: Failure, at: str = "") -> Failure:
         retryable=limits.check_bool(failure.retryable, at + "retryable"),
         cancel=limits.check_bool(failure.cancel, at + "cancel"),
     )
+
+
+def _json(value: Json, what: str, max_bytes: int) -> JsonText | None:
+    text = json_text(value, what, max_bytes)
+    return None if text is None else JsonText(text)
 
 
 def json_text(value: Json, what: str, max_bytes: int) -> str | None:

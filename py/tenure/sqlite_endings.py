@@ -8,7 +8,7 @@ from typing import Any
 
 from tenure import limits, sqlite_settle, sqlite_sweep
 from tenure.limits import check_bool, check_delay, check_int, check_interval, check_worker_id
-from tenure.requests import CheckedOutcome, check_outcomes, cut_failure, json_text
+from tenure.requests import check_outcomes, cut_failure, json_text
 from tenure.sqlite_base import Caller, owner
 from tenure.sqlite_refusal import refused
 from tenure.values import Failure, Json, Outcome, Settled, Swept, Verb
@@ -85,8 +85,7 @@ class SqliteEndings(Caller):
         return sqlite_sweep.sweep(self._database, worker_id, limit)
 
     def _end(self, verb: Verb, shown: dict[str, Any], **how: Any) -> Settled:
-        given = {"result": None, "failure": None, "delay": None, "started": True} | how
-        outcome = CheckedOutcome(job_id=shown["job_id"], token=shown["token"], verb=verb, **given)
+        outcome = Outcome(shown["job_id"], shown["token"], verb, **how)
         return self._verdict(
             verb, shown, lambda t: sqlite_settle.end(t, shown["worker_id"], outcome)
         )

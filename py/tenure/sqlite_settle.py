@@ -8,13 +8,12 @@ from typing import Any
 
 from tenure.codec import cut_text
 from tenure.limits import LAST_ERROR_BYTES, RETRY_BASE, RETRY_CAP
-from tenure.requests import CheckedOutcome
 from tenure.sqlite_history import note_attempt, note_end
 from tenure.sqlite_lease import OWNED
 from tenure.sqlite_refusal import refused
 from tenure.sqlite_transaction import Transaction
 from tenure.sqlite_values import moment, optional_span, span
-from tenure.values import Failure, JobStatus, Settled, Verb, Verdict
+from tenure.values import Failure, JobStatus, Outcome, Settled, Verb, Verdict
 
 # What the attempt row and the backoff are made from. Only values are read here; every test of
 # what may be done is in the statement that does it.
@@ -95,7 +94,7 @@ returning *
 """
 
 
-def end(t: Transaction, worker_id: str, outcome: CheckedOutcome) -> Settled:
+def end(t: Transaction, worker_id: str, outcome: Outcome) -> Settled:
     """End one lease, or say why not."""
     owner: dict[str, Any] = {
         "job_id": outcome.job_id,
@@ -123,7 +122,7 @@ def backoff(lease: sqlite3.Row) -> int:
 
 
 def _complete(
-    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: CheckedOutcome
+    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: Outcome
 ) -> Settled | None:
     job = t.one(COMPLETE, **owner)
     if job is None:
@@ -134,7 +133,7 @@ def _complete(
 
 
 def _fail(
-    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: CheckedOutcome
+    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: Outcome
 ) -> Settled | None:
     failure = outcome.failure
     assert failure is not None  # check_outcomes has seen to it
@@ -156,7 +155,7 @@ def _fail(
 
 
 def _release(
-    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: CheckedOutcome
+    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: Outcome
 ) -> Settled | None:
     due = t.now + (optional_span(outcome.delay) or 0)
     if t.one(RELEASE_AND_QUEUE, **owner, due=due, started=outcome.started):
@@ -177,7 +176,7 @@ def _release(
 
 
 def _acknowledge_cancel(
-    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: CheckedOutcome
+    t: Transaction, owner: dict[str, Any], lease: sqlite3.Row, outcome: Outcome
 ) -> Settled | None:
     job = t.one(END_CANCELLED, **owner)
     if job is None:

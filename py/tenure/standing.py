@@ -30,26 +30,24 @@ class Standing:
     Threads: any.
     """
 
-    __slots__ = (
-        "_cancel_requested",
-        "_changed",
-        "_lock",
-        "_lost",
-        "_monotonic",
-        "_proved_at",
-        "_started",
-        "_told_lost",
-        "_withdrawn",
-        "doubt",
-        "end",
-        "ended",
-        "granted",
-        "lease",
-        "lease_for",
-        "outcome",
-        "sealed",
-        "stop_at",
-    )
+    # Defaults stand on the class: one of these is made for every job, mostly to change nothing.
+    sealed = False
+    ended = False
+    """The handler has ended the lease itself; nothing is left to be written."""
+    doubt: Failure | None = None
+    """Why the attempt must fail, whatever its handler returns: it may have lost writes."""
+    outcome: Outcome | None = None
+    """How the lease is to end, once the handler has."""
+    end = float("inf")
+    """The monotonic instant at which the job's timeout is over."""
+    stop_at = float("inf")
+    """From then on the handler is told so: the failure must be written before the end."""
+    _changed: Callable[[], None] | None = None
+    _started = False
+    _withdrawn = False
+    _cancel_requested = False
+    _lost: str | None = None
+    _told_lost: threading.Event | None = None
 
     def __init__(
         self,
@@ -59,35 +57,20 @@ class Standing:
         lease_for: timedelta,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`sent`: the monotonic instant at which the claim was sent."""
         self.lease = lease
+        self.key: Key = (lease.job_id, lease.token)
+        self.granted = self._proved_at = sent
         self.lease_for = lease_for
-        self.sealed = False
-        self.ended = False
-        """The handler has ended the lease itself; nothing is left to be written."""
-        self.doubt: Failure | None = None
-        """Why the attempt must fail, whatever its handler returns: it may have lost writes."""
-        self.outcome: Outcome | None = None
-        """How the lease is to end, once the handler has."""
-        self.granted = sent
-        """The monotonic instant at which the claim was sent."""
-        timeout = float("inf") if lease.timeout is None else lease.timeout.total_seconds()
-        self.end = sent + timeout
-        """The monotonic instant at which the job's timeout is over."""
-        self.stop_at = self.end - min(MOST_NOTICE, timeout / 5)
-        """From then on the handler is told so: the failure must be written before the end."""
-        self._changed: Callable[[], None] | None = None
+        self._seconds = lease_for.total_seconds() - _ROUNDING
+        self._good_until = sent + self._seconds
         self._monotonic = monotonic
-        self._proved_at = sent
-        self._started = False
-        self._withdrawn = False
-        self._cancel_requested = False
-        self._lost: str | None = None
-        self._told_lost: threading.Event | None = None
         self._lock = threading.Lock()
-
-    @property
-    def key(self) -> Key:
-        return self.lease.job_id, self.lease.token
+        if lease.timeout is not None:
+            timeout = lease.timeout.total_seconds()
+            self.end = sent + timeout
+            self.stop_at = self.end - min(MOST_NOTICE, timeout / 5)
+            self._good_until = min(self._good_until, self.end - _ROUNDING)
 
     @property
     def proved_at(self) -> float:
@@ -97,12 +80,13 @@ class Standing:
     @property
     def good_until(self) -> float:
         """The monotonic instant up to which nobody else can have been granted the job."""
-        return min(self.end, self._proved_at + self.lease_for.total_seconds()) - _ROUNDING
+        return self._good_until
 
     def proved(self, sent: float) -> None:
         """The database accepted the token in a call that was sent at this monotonic instant."""
         with self._lock:
             self._proved_at = max(self._proved_at, sent)
+            self._good_until = min(self.end - _ROUNDING, self._proved_at + self._seconds)
         self._tell()
 
     def lose(self, why: str) -> None:

@@ -59,8 +59,7 @@ class LeaseRenewal(StrEnum):
     """Ownership is unchanged, the beat could not be written: not a loss, try again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobLease:
+class JobLease(NamedTuple):
     """A job lent to one worker until a moment in time.
 
     A receipt, not a handle: it never changes, and reading it touches no database. Holding one
@@ -76,7 +75,7 @@ class JobLease:
     """UTC, whole milliseconds. By the database's clock: never compare it with a local one."""
     queue: str
     kind: str
-    payload: Json = field(repr=False)
+    payload: Json
     priority: int
     attempt: int
     """1 for the first start."""
@@ -87,12 +86,23 @@ class JobLease:
     """Claimed in a batch, so it may not have started; a lapse is not charged."""
     solo: bool
     """Suspected of killing its worker: run it beside no other solo job."""
-    progress: Json = field(repr=False)
+    progress: Json
     """What an earlier attempt last noted."""
-    meta: Json = field(repr=False)
+    meta: Json
     created_at: datetime
-    last_error: str | None = field(repr=False)
+    last_error: str | None
     """How the attempt before this one ended, as `Type: message`."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in _SHOWN)
+        return f"JobLease({shown})"
+
+
+_SHOWN = [
+    name
+    for name in JobLease._fields
+    if name not in ("payload", "progress", "meta", "last_error")  # a job's own, perhaps secret
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +136,7 @@ class Renewal:
     cancel_requested: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(NamedTuple):
     """The answer of a worker's verb for one job."""
 
     job_id: int
@@ -140,8 +149,7 @@ class Settled:
     """When the job is due again, if the call queued it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class Swept(NamedTuple):
     """What a sweep made of one lapsed lease."""
 
     job_id: int
@@ -208,8 +216,7 @@ class Failure:
     """True: end in `cancelled` instead, whatever attempts are left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How one lease is to end, for `settle`."""
 
     job_id: int

@@ -126,10 +126,9 @@ class Worker:
         if handler is None:
             return _released_unknown(standing.lease)
         try:
-            if is_async(handler):
-                result = asyncio.run(_until_told(handler(self.job(standing)), standing))
-            else:
-                result = handler(self.job(standing))
+            result = handler(self.job(standing))
+            if inspect.iscoroutine(result):
+                result = asyncio.run(_until_told(result, standing))
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and _in_main_thread():
                 raise
@@ -165,10 +164,7 @@ class Worker:
             return _failed(standing.doubt, standing.lease)
         lease = standing.lease
         return Outcome(
-            job_id=lease.job_id,
-            token=lease.token,
-            verb=Verb.COMPLETE,
-            result=None if standing.sealed else result,
+            lease.job_id, lease.token, Verb.COMPLETE, None if standing.sealed else result
         )
 
     def after_failure(self, failure: Failure, standing: Standing) -> Outcome | None:

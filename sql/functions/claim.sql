@@ -48,11 +48,11 @@ declare
   v_met    boolean;
   v_lane   integer;
 begin
-  perform check_isolation('claim');
-  perform check_count('the number of queues', cardinality(p_queues), 1000);
-  perform check_name('worker_id', p_worker_id, 256);
-  perform check_count('max_jobs', p_max_jobs, 1000);
-  perform check_span('lease_for', p_lease_for, '100 milliseconds', '24 hours');
+  perform check_isolation('claim'),
+          check_count('the number of queues', cardinality(p_queues), 1000),
+          check_name('worker_id', p_worker_id, 256),
+          check_count('max_jobs', p_max_jobs, 1000),
+          check_span('lease_for', p_lease_for, '100 milliseconds', '24 hours');
 
   perform pg_current_xact_id();
   -- Not T: a job due between the two may be claimed, and no floor may rest on this reading.
@@ -107,7 +107,9 @@ begin
                   order by c.next_attempt_at, c.id
                   limit v_take
                     for no key update skip locked))
-        returning j.*
+        returning j.id, j.token, j.worker_id, j.lease_expires_at, j.queue, j.kind, j.payload,
+                  j.priority, j.attempt, j.max_attempts, j.timeout, j.buffered, j.solo,
+                  j.progress, j.meta, j.created_at, j.last_error, j.next_attempt_at
       )
       -- A TID scan returns rows in the order of the heap.
       select c.id, c.token, c.worker_id, c.lease_expires_at, c.queue, c.kind, c.payload,

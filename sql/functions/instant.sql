@@ -6,9 +6,8 @@ create or replace function instant(
 )
   returns timestamptz
   language sql
-  immutable
-  security definer
-  set search_path from current
+  stable
+  security invoker
 as $$
   select timestamptz '1970-01-01 00:00:00+00' + p_microseconds * interval '1 microsecond';
 $$;

@@ -43,12 +43,15 @@ declare
   v_first      timestamptz;
   v_closer     boolean;
 begin
-  if v_setting ~ '^\{(-?[0-9]{1,18},){23}-?[0-9]{1,18}\}$' then
+  begin
     v_floors := v_setting::bigint[];
-    if v_floors[1] <> v_generation or v_now < any (v_floors[4:24]) or v_now < v_floors[2] then
+    if array_dims(v_floors) is distinct from '[1:24]' or array_position(v_floors, null) is not null
+       or v_floors[1] <> v_generation or v_now < any (v_floors[4:24]) or v_now < v_floors[2] then
       v_floors := null;
     end if;
-  end if;
+  exception when data_exception then
+    v_floors := null;  -- somebody's own text
+  end;
   if v_floors is null then
     v_floors := array[v_generation, 0, 0, 0] || array_fill(-1::bigint, array[c_lanes]);
     v_floors := merged_floors(v_floors, p_row.floors, v_now);

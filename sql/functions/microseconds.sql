@@ -7,9 +7,8 @@ create or replace function microseconds(
 )
   returns bigint
   language sql
-  immutable
-  security definer
-  set search_path from current
+  stable
+  security invoker
 as $$
   select (extract(epoch from p_instant) * 1000000)::bigint;
 $$;

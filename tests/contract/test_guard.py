@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -86,7 +85,7 @@ def test_a_worker_that_comes_late_cannot_write_its_own_rows_either(
         scene.release(lease, started=True)
         scene.lease(job_id=lease.job_id)
     else:
-        lease = replace(lease, job_id=lease.job_id + 1_000_000)
+        lease = lease._replace(job_id=lease.job_id + 1_000_000)
     before = backend.records.job(lease.job_id)
 
     with pytest.raises(LeaseLost, match=rf"lease {lease.token} on job {lease.job_id} "):
@@ -100,7 +99,7 @@ def test_the_wrong_worker_cannot_guard_with_the_right_token(backend: Backend, sc
     lease = scene.lease()
 
     with pytest.raises(LeaseLost):
-        write_under_guard(backend, replace(lease, worker_id="bob"), "stolen")
+        write_under_guard(backend, lease._replace(worker_id="bob"), "stolen")
 
     assert backend.written() == []
 
@@ -113,7 +112,7 @@ def test_a_stale_guard_is_lost_even_while_a_cancellation_stands(
     scene.cancel(lease)
 
     with pytest.raises(LeaseLost):
-        write_under_guard(backend, replace(lease, **stale), "stale")
+        write_under_guard(backend, lease._replace(**stale), "stale")
 
     assert backend.written() == []
 

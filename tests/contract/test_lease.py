@@ -285,8 +285,7 @@ def test_a_reclaim_mints_a_token_and_spends_no_attempt(
 
     reclaimed = scene.control_plane.reclaim(pinned(lease), "bob", lease_for=MINUTE)
 
-    assert reclaimed == replace(
-        lease,
+    assert reclaimed == lease._replace(
         token=2,
         worker_id="bob",
         lease_expires_at=whole(clock.now + MINUTE),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -69,7 +68,7 @@ def _with_due(
     job = world.job(mine.job_id)
     if due is None or mine.next_attempt_at is None or job is None or job.due_by is None:
         return world, mine
-    return observe(world, mine.job_id, due), replace(mine, next_attempt_at=due)
+    return observe(world, mine.job_id, due), mine._replace(next_attempt_at=due)
 
 
 def _by_job(answer: Any) -> int:

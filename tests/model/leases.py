@@ -103,7 +103,7 @@ def _granted(
         due_by=None,
         **changes,  # type: ignore[arg-type]
     )
-    lease = JobLease(**{name: getattr(job, name) for name in JobLease.__dataclass_fields__})
+    lease = JobLease(*[getattr(job, name) for name in JobLease._fields])
     return world.changed(job), lease
 
 

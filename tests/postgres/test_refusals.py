@@ -177,8 +177,8 @@ def test_json_of_64_levels_passes_and_of_65_is_refused(session: Session) -> None
         wrong: dict[str, Any] = {part: Jsonb(deep(65))}
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="nested too deeply"):
             enqueued(connection, **wrong)
+        jobs = [element(**{part: "x" * 600}), element(**{part: deep(65)})]
         with pytest.raises(psycopg.errors.InvalidParameterValue, match=r"jobs\[1\]: "):
-            jobs = [element(**{part: "x" * 600}), element(**{part: deep(65)})]
             call(connection, "enqueue_many", Jsonb(jobs))
 
 

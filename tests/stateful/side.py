@@ -14,7 +14,6 @@ from typing import Any
 from tenure.errors import TenureError
 from tenure.records import AttemptRecord, JobRecord, QueueRecord
 from tenure.sqlite_values import micros
-from tenure.values import Enqueued
 from tests import model
 from tests.contract.backends import Backend, Pool, Postgres, Sqlite
 from tests.model.backend import Model
@@ -60,7 +59,7 @@ class Side:
     def plain(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self.plain(member) for member in value]
-        if isinstance(value, Enqueued):
+        if hasattr(value, "_replace") and hasattr(value, "job_id"):
             return value._replace(job_id=self.number(value.job_id))
         if dataclasses.is_dataclass(value) and hasattr(value, "job_id"):
             assert not isinstance(value, type)

@@ -590,11 +590,11 @@ declare
   v_met    boolean;
   v_lane   integer;
 begin
-  perform check_isolation('claim');
-  perform check_count('the number of queues', cardinality(p_queues), 1000);
-  perform check_name('worker_id', p_worker_id, 256);
-  perform check_count('max_jobs', p_max_jobs, 1000);
-  perform check_span('lease_for', p_lease_for, '100 milliseconds', '24 hours');
+  perform check_isolation('claim'),
+          check_count('the number of queues', cardinality(p_queues), 1000),
+          check_name('worker_id', p_worker_id, 256),
+          check_count('max_jobs', p_max_jobs, 1000),
+          check_span('lease_for', p_lease_for, '100 milliseconds', '24 hours');
 
   perform pg_current_xact_id();
   -- Not T: a job due between the two may be claimed, and no floor may rest on this reading.
@@ -649,7 +649,9 @@ begin
                   order by c.next_attempt_at, c.id
                   limit v_take
                     for no key update skip locked))
-        returning j.*
+        returning j.id, j.token, j.worker_id, j.lease_expires_at, j.queue, j.kind, j.payload,
+                  j.priority, j.attempt, j.max_attempts, j.timeout, j.buffered, j.solo,
+                  j.progress, j.meta, j.created_at, j.last_error, j.next_attempt_at
       )
       -- A TID scan returns rows in the order of the heap.
       select c.id, c.token, c.worker_id, c.lease_expires_at, c.queue, c.kind, c.payload,
@@ -993,11 +995,13 @@ end;
 $$;
 
 CREATE FUNCTION tenure.floor_setting(p_queue text) RETURNS text
-    LANGUAGE sql STABLE SECURITY DEFINER
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'tenure', 'pg_temp'
     AS $$
-  select 'tenure.floor_' || 'job'::regclass::oid || '_'
+begin
+  return 'tenure.floor_' || 'job'::regclass::oid || '_'
          || encode(convert_to(p_queue, 'UTF8'), 'hex');
+end;
 $$;
 
 CREATE FUNCTION tenure.grant_role(p_role name, p_what text) RETURNS void
@@ -1178,8 +1182,7 @@ CREATE FUNCTION tenure.install_key() RETURNS integer
 $$;
 
 CREATE FUNCTION tenure.instant(p_microseconds bigint) RETURNS timestamp with time zone
-    LANGUAGE sql IMMUTABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql STABLE
     AS $$
   select timestamptz '1970-01-01 00:00:00+00' + p_microseconds * interval '1 microsecond';
 $$;
@@ -1212,7 +1215,7 @@ CREATE FUNCTION tenure.lane_floors(p_queue text, p_row tenure.queue, p_t timesta
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET jit TO 'off'
-    AS $_$
+    AS $$
 declare
   c_lanes      constant integer := 20;
   v_generation bigint := coalesce(p_row.floor_generation, 0);
@@ -1222,12 +1225,15 @@ declare
   v_first      timestamptz;
   v_closer     boolean;
 begin
-  if v_setting ~ '^\{(-?[0-9]{1,18},){23}-?[0-9]{1,18}\}$' then
+  begin
     v_floors := v_setting::bigint[];
-    if v_floors[1] <> v_generation or v_now < any (v_floors[4:24]) or v_now < v_floors[2] then
+    if array_dims(v_floors) is distinct from '[1:24]' or array_position(v_floors, null) is not null
+       or v_floors[1] <> v_generation or v_now < any (v_floors[4:24]) or v_now < v_floors[2] then
       v_floors := null;
     end if;
-  end if;
+  exception when data_exception then
+    v_floors := null;  -- somebody's own text
+  end;
   if v_floors is null then
     v_floors := array[v_generation, 0, 0, 0] || array_fill(-1::bigint, array[c_lanes]);
     v_floors := merged_floors(v_floors, p_row.floors, v_now);
@@ -1278,7 +1284,7 @@ begin
   perform set_config(floor_setting(p_queue), v_floors::text, false);
   return v_floors;
 end;
-$_$;
+$$;
 
 CREATE FUNCTION tenure.lapsed(p_limit integer DEFAULT 100) RETURNS SETOF tenure.lapsed_lease
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1466,8 +1472,7 @@ end;
 $$;
 
 CREATE FUNCTION tenure.microseconds(p_instant timestamp with time zone) RETURNS bigint
-    LANGUAGE sql IMMUTABLE SECURITY DEFINER
-    SET search_path TO 'tenure', 'pg_temp'
+    LANGUAGE sql STABLE
     AS $$
   select (extract(epoch from p_instant) * 1000000)::bigint;
 $$;

@@ -6,11 +6,13 @@ create or replace function floor_setting(
   p_queue text
 )
   returns text
-  language sql
+  language plpgsql
   stable
   security definer
   set search_path from current
 as $$
-  select 'tenure.floor_' || 'job'::regclass::oid || '_'
+begin
+  return 'tenure.floor_' || 'job'::regclass::oid || '_'
          || encode(convert_to(p_queue, 'UTF8'), 'hex');
+end;
 $$;
