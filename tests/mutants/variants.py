@@ -302,7 +302,7 @@ _FLOOR_HINTS = (
     Variant(
         name="floors outlive their generation",
         file="functions/lane_floors.sql",
-        edit=("if v_floors[1] <> v_generation or", "if"),
+        edit=("or v_floors[1] <> v_generation or", "or"),
         killed_by=(f"{_HINTS}::test_every_session_forgets_the_floors_of_a_queue_with_a_straggler",),
     ),
     Variant(

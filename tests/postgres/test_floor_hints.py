@@ -71,6 +71,9 @@ BAD_NOTES = [
     noted(lanes=FUTURE).replace("{0,", "{3,"),
     "{{" + noted()[1:-1] + "}}",
     " " + noted(lanes=1),
+    "{0,0,0,0" + 20 * ",NULL" + "}",
+    noted(lanes=10**19),
+    "[0:23]=" + noted(lanes=1),
 ]
 
 
