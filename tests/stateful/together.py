@@ -137,7 +137,7 @@ def _with_dues(answer: Any, dues: dict[int, datetime]) -> Any:
         return [_with_dues(member, dues) for member in answer]
     if getattr(answer, "next_attempt_at", None) is None or answer.job_id not in dues:
         return answer
-    return dataclasses.replace(answer, next_attempt_at=dues[answer.job_id])
+    return answer._replace(next_attempt_at=dues[answer.job_id])
 
 
 def _told(value: Any, other: Any) -> str:
