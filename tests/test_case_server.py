@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from tenure import embedded
-from tests.tools import databases
+from tests.tools import databases, servers
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SMALL = "tests/migrations/test_install.py::test_the_default_schema_is_tenure"
@@ -58,8 +59,11 @@ def test_a_server_that_is_given_and_cannot_be_reached_is_one_line(tmp_path: Path
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc tells whose a process is")
-def test_the_server_is_never_roots_and_its_folder_is_closed() -> None:
-    with embedded.temporary() as server:
+@pytest.mark.parametrize("temporary", [embedded.temporary, servers.temporary])
+def test_the_server_is_never_roots_and_its_folder_is_closed(
+    temporary: Callable[[], embedded.Server],
+) -> None:
+    with temporary() as server:
         owner = Path(f"/proc/{server.pid}").stat().st_uid
 
         assert owner != 0

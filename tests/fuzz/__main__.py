@@ -19,7 +19,7 @@ from tests.contract.backends import Pool
 from tests.fuzz.caller import Finding
 from tests.fuzz.stage import fuzz
 from tests.stateful.lives import Lives
-from tests.tools import databases
+from tests.tools import databases, servers
 
 BATCH = 1000
 """Calls under one seed."""
@@ -47,7 +47,7 @@ def server() -> Iterator[None]:
     if "TENURE_TEST_DSN" in os.environ:
         yield
         return
-    with closing(embedded.temporary({**embedded.FAST, "max_prepared_transactions": "8"})) as own:
+    with closing(servers.temporary({**embedded.FAST, "max_prepared_transactions": "8"})) as own:
         os.environ["TENURE_TEST_DSN"] = own.start().url()
         yield
 

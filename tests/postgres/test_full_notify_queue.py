@@ -11,6 +11,7 @@ from tenure import embedded
 from tenure.migrate import upgrade
 from tests.postgres.ear import Ear
 from tests.postgres.races import Connection, call, connected, enqueued, leased, one, owner
+from tests.tools import servers
 
 SMALLEST = 64  # pages of 8 kB
 A_PAGE = "x" * 7_900
@@ -26,7 +27,7 @@ def crowded(session: Session) -> Iterator[Session]:
         pytest.skip("the size of the notification queue is a setting from PostgreSQL 17 on")
     with ExitStack() as stack:
         settings = {**embedded.FAST, "max_notify_queue_pages": str(SMALLEST)}
-        server = stack.enter_context(embedded.temporary(settings))
+        server = stack.enter_context(servers.temporary(settings))
         upgrade(server.url())
 
         def new() -> Connection:

@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from tenure import embedded
 from tenure.migrate import upgrade
 from tests.schedules import crew, house, readable, report
 from tests.schedules.families import BY_NAME
 from tests.schedules.perform import Theatre
-from tests.tools import databases
+from tests.tools import databases, servers
 
 PROMISED = 20_000
 """Distinct schedules for each backend."""
@@ -48,7 +47,7 @@ def template(*, needed: bool) -> Iterator[str]:
     with ExitStack() as stack:
         if needed:
             if "TENURE_TEST_DSN" not in os.environ:
-                server = stack.enter_context(embedded.temporary())
+                server = stack.enter_context(servers.temporary())
                 os.environ["TENURE_TEST_DSN"] = server.url()
             name = stack.enter_context(databases.database(databases.new_name("migrated")))
             upgrade(databases.url(name))
