@@ -9,16 +9,15 @@ TENURE_TEST_TEMPLATE=name    a database on that server in which tenure is instal
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import psycopg
 import pytest
-from pytest_postgresql import factories
-from pytest_postgresql.executors import NoopExecutor
 
 from tenure import embedded
 from tenure.migrate import upgrade
@@ -50,6 +49,11 @@ def pytest_unconfigure() -> None:
         _server = None
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        gc.freeze()  # thousands of tests, of which none is garbage before the worker ends
+
+
 def pytest_report_header() -> str | None:
     if "TENURE_TEST_DSN" not in os.environ:
         return None
@@ -69,30 +73,18 @@ def migrated_database() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgresql_server(migrated_database: str) -> Iterator[NoopExecutor]:
-    """The server, with the template that `postgresql` clones: tenure, and the tests' clock."""
-    given = databases.parameters()
-    server = NoopExecutor(
-        host=str(given.get("host") or "127.0.0.1"),
-        port=int(given.get("port") or 5432),
-        user=str(given.get("user") or "postgres"),
-        password=given.get("password"),
-        options="",
-        dbname=databases.new_name("clone"),
-        maintenance_dbname=str(given.get("dbname") or "postgres"),
-    )
-    with databases.database(server.template_dbname, template=migrated_database) as template:
-        databases.load_test_clock(databases.url(template))
-        yield server
-
-
-postgresql = factories.postgresql("postgresql_server")
+def template(migrated_database: str) -> Iterator[str]:
+    """The name of a database with tenure and the tests' clock, for clones."""
+    with databases.database(databases.new_name("template"), template=migrated_database) as name:
+        databases.load_test_clock(databases.url(name))
+        yield name
 
 
 @pytest.fixture
-def dsn(postgresql: psycopg.Connection[Any]) -> str:
+def dsn(template: str) -> Iterator[str]:
     """The test's own database, for tests with several connections; time obeys test_clock."""
-    return databases.url(postgresql.info.dbname)
+    with databases.database(databases.new_name("clone"), template=template) as name:
+        yield databases.url(name)
 
 
 @pytest.fixture

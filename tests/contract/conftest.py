@@ -7,7 +7,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from pytest_postgresql.executors import NoopExecutor
 
 from tenure.control_plane import ControlPlane
 from tenure.records import Records
@@ -22,12 +21,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_pool(postgresql_server: NoopExecutor) -> Iterator[Pool]:
+def shared_pool(template: str) -> Iterator[Pool]:
     """One database for the whole run: a clone for each test would take most of the time."""
     with (
-        databases.database(
-            databases.new_name("contract"), template=postgresql_server.template_dbname
-        ) as name,
+        databases.database(databases.new_name("contract"), template=template) as name,
         closing(Pool(databases.url(name))) as pool,
     ):
         yield pool

@@ -303,11 +303,10 @@ def test_a_function_that_an_older_schema_lacks_says_what_to_run(connection: Conn
         PostgresControlPlane(connection).held("ada")
 
 
-def test_a_session_that_the_server_ended_is_an_outage(
-    connection: Connection, postgresql: Connection
-) -> None:
+def test_a_session_that_the_server_ended_is_an_outage(connection: Connection, dsn: str) -> None:
     plane = PostgresControlPlane(connection)
-    postgresql.execute("select pg_terminate_backend(%s)", (connection.info.backend_pid,))
+    with psycopg.connect(dsn) as other:
+        other.execute("select pg_terminate_backend(%s)", (connection.info.backend_pid,))
     for _ in range(2):
         with pytest.raises(ServerUnavailable) as down:
             plane.claim(["default"], "ada")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, timedelta
-from typing import Any
 
 import psycopg
 import pytest
@@ -32,14 +31,12 @@ def test_an_empty_database_is_installed_then_passes_the_check(
     store.close()
 
 
-def test_an_older_schema_does_not_pass_and_a_newer_one_does(
-    store: PostgresStore, postgresql: psycopg.Connection[Any]
-) -> None:
+def test_an_older_schema_does_not_pass_and_a_newer_one_does(store: PostgresStore, dsn: str) -> None:
     """O41: a worker checks before its first claim."""
     store.check()
     for version, passes in (("0000", False), ("9999", True)):
-        postgresql.execute("update tenure.alembic_version set version_num = %s", (version,))
-        postgresql.commit()
+        with psycopg.connect(dsn) as connection:
+            connection.execute("update tenure.alembic_version set version_num = %s", (version,))
         if passes:
             store.check()
         else:
@@ -65,9 +62,7 @@ def test_each_control_plane_has_a_connection_of_its_own(store: PostgresStore) ->
     two.close()
 
 
-def test_the_stores_own_connection_is_opened_again_after_it_broke(
-    store: PostgresStore, postgresql: psycopg.Connection[Any]
-) -> None:
+def test_the_stores_own_connection_is_opened_again_after_it_broke(store: PostgresStore) -> None:
     store.check()
     store.close()
     store.check()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pytest_postgresql.executors import NoopExecutor
 
 from tenure import sqlite_lease
 from tenure.install import choose_schema
@@ -120,10 +119,8 @@ def without(loss: Loss) -> list[str]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("lost", LOSSES)
-def test_a_loss_is_noticed_by_a_schedule_that_can_be_replayed(
-    lost: str, postgresql_server: NoopExecutor
-) -> None:
-    template, loss = postgresql_server.template_dbname, LOSSES[lost]
+def test_a_loss_is_noticed_by_a_schedule_that_can_be_replayed(lost: str, template: str) -> None:
+    loss = LOSSES[lost]
 
     with house.opened("postgres", template, without(loss)) as backend:
         found = first_violation(backend, loss.family)
@@ -137,10 +134,10 @@ def test_a_loss_is_noticed_by_a_schedule_that_can_be_replayed(
     assert "NOT AS THE MODEL SAYS" in told
 
 
-def test_a_wait_that_ends_by_itself_is_noticed(postgresql_server: NoopExecutor) -> None:
+def test_a_wait_that_ends_by_itself_is_noticed(template: str) -> None:
     hasty = "alter function tenure.cancel set lock_timeout = '1ms'"
 
-    with house.opened("postgres", postgresql_server.template_dbname, [hasty]) as backend:
+    with house.opened("postgres", template, [hasty]) as backend:
         found = first_violation(backend, "guard-guard-cancel")
 
     assert found is not None

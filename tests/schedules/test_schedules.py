@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pytest_postgresql.executors import NoopExecutor
 
 from tests.schedules import crew, house
 from tests.schedules.families import BY_NAME, FAMILIES
@@ -17,11 +16,9 @@ SCHEDULES = 500
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("backend", ["postgres", "sqlite"])
-def test_schedules_drawn_by_lot_go_as_the_model_says(
-    backend: str, postgresql_server: NoopExecutor
-) -> None:
+def test_schedules_drawn_by_lot_go_as_the_model_says(backend: str, template: str) -> None:
     tasks = crew.tasks([backend], [], sample=SCHEDULES, seed=SEED)
-    with house.opened(backend, postgresql_server.template_dbname) as opened:
+    with house.opened(backend, template) as opened:
         theatre = Theatre(opened)
         results = [
             counted(theatre, backend, BY_NAME[task.family], crew.chosen(task)) for task in tasks

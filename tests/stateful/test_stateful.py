@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pytest_postgresql.executors import NoopExecutor
 
 from tests.contract.backends import Pool
 from tests.stateful.lives import Lives
@@ -15,11 +14,9 @@ from tests.tools import databases
 
 
 @pytest.fixture
-def lives(postgresql_server: NoopExecutor, tmp_path: Path) -> Iterator[Lives]:
+def lives(template: str, tmp_path: Path) -> Iterator[Lives]:
     with (
-        databases.database(
-            databases.new_name("stateful"), template=postgresql_server.template_dbname
-        ) as name,
+        databases.database(databases.new_name("stateful"), template=template) as name,
         closing(Pool(databases.url(name))) as pool,
     ):
         yield Lives(pool, tmp_path)
