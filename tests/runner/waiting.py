@@ -1,12 +1,13 @@
-"""Waiting for something that must come, and failing when it does not."""
+"""Waiting for something that must come, and failing when it does not.
+
+Child processes import it, so it does without pytest.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-
-import pytest
 
 from tenure import JobStatus, Tenure
 
@@ -18,13 +19,13 @@ def eventually(holds: Callable[[], object], what: str) -> None:
     end = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > end:
-            pytest.fail(f"it never came true that {what}")
+            raise AssertionError(f"it never came true that {what}")
         time.sleep(0.002)
 
 
 def comes(event: threading.Event, what: str) -> None:
     if not event.wait(PATIENCE):
-        pytest.fail(f"it never happened that {what}")
+        raise AssertionError(f"it never happened that {what}")
 
 
 def status_of(app: Tenure, job_id: int) -> JobStatus:
