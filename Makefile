@@ -5,8 +5,8 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
-# Of the tests many wait, for a lease to lapse or a process to end.
-JOBS   ?= 3
+# For two cores: of the tests many wait, for a lease to lapse or a process to end.
+JOBS   ?= 4
 MAJORS ?= 15 16 17 18
 OF_THE_SERVER = tests/contract tests/postgres tests/migrations tests/clients/test_psql.py
 BIN     = $(VENV)/bin
@@ -23,9 +23,10 @@ demo: $(VENV)/.demo ## Analyse the standard library through the queue; DSN=... t
 demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
 	@$(BIN)/python -m tenure.demo --embedded
 
+# Of the processes that the tests start, each would compile tenure for itself without bytecode.
 test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest, PG=15 fetches that PostgreSQL
 	@$(if $(PG),TENURE_PG_BIN=$$($(BIN)/python -m tests.tools.fetch_postgres $(PG)); export TENURE_PG_BIN;) \
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 versions: $(VENV)/.dev ## Run what depends on the server on each major version; MAJORS=15
 	@for major in $(MAJORS); do $(MAKE) --no-print-directory test PG=$$major ARGS='$(OF_THE_SERVER)'; done
