@@ -26,7 +26,7 @@ demo-postgres: $(VENV)/.demo ## The same on an embedded PostgreSQL
 # Of the processes that the tests start, each would compile tenure for itself without bytecode.
 test: $(VENV)/.dev ## Run the tests; ARGS='-k lease -x' goes to pytest, PG=15 fetches that PostgreSQL
 	@$(if $(PG),TENURE_PG_BIN=$$($(BIN)/python -m tests.tools.fetch_postgres $(PG)); export TENURE_PG_BIN;) \
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 versions: $(VENV)/.dev ## Run what depends on the server on each major version; MAJORS=15
 	@for major in $(MAJORS); do $(MAKE) --no-print-directory test PG=$$major ARGS='$(OF_THE_SERVER)'; done

@@ -13,6 +13,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -47,6 +48,22 @@ def pytest_unconfigure() -> None:
         os.environ.pop("TENURE_TEST_DSN", None)
         _server.close()
         _server = None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let xdist's workers begin with the files that may take long, so that they end together."""
+    if not hasattr(config, "workerinput"):
+        return
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+
+    def rank(file: list[pytest.Item]) -> tuple[float, int]:
+        marks = (mark for item in file for mark in item.iter_markers("timeout"))
+        return max((mark.args[0] for mark in marks), default=0), len(file)
+
+    ranked = sorted(files.values(), key=rank, reverse=True)
+    items[:] = chain.from_iterable(ranked)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

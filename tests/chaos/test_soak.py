@@ -16,6 +16,7 @@ SHORT = {
 }
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("backend", SHORT)
 def test_every_promise_is_kept_while_runners_are_killed(backend: str, tmp_path: Path) -> None:
     report = soak(SHORT[backend], tmp_path)

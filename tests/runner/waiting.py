@@ -16,11 +16,12 @@ PATIENCE = 15.0
 
 
 def eventually(holds: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
+    end, pause = time.monotonic() + PATIENCE, 0.001
     while not holds():
         if time.monotonic() > end:
             raise AssertionError(f"it never came true that {what}")
-        time.sleep(0.002)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.016)
 
 
 def comes(event: threading.Event, what: str) -> None:

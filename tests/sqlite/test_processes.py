@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tenure.sqlite import SqliteControlPlane
 from tenure.sqlite_records import SqliteRecords
 from tenure.values import JobStatus, NewJob
@@ -14,6 +16,8 @@ from tests.sqlite.processes import (
     open_and_close,
     together,
 )
+
+pytestmark = pytest.mark.timeout(120)
 
 
 def test_ten_processes_that_open_a_new_file_at_once_make_its_tables_once(path: Path) -> None:
