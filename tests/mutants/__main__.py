@@ -23,7 +23,7 @@ from tests.mutants.killers import Killers
 from tests.mutants.mutant import Mutant
 from tests.mutants.pool import Pool
 from tests.mutants.trial import import_tests
-from tests.tools import databases
+from tests.tools import databases, servers
 
 console = Console(width=160, highlight=False, markup=False)
 
@@ -117,7 +117,7 @@ def _server() -> Iterator[None]:
         return
     # A mutant may never leave a loop.
     settings = {**embedded.FAST, "statement_timeout": "8s", "max_connections": "200"}
-    with embedded.temporary(settings) as server:
+    with servers.temporary(settings) as server:
         os.environ["TENURE_TEST_DSN"] = server.url()
         yield
 
