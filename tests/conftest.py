@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import psycopg
 import pytest
+from pytest_postgresql import factories
+from pytest_postgresql.executors import NoopExecutor
 
 from tenure import embedded
 from tenure.migrate import upgrade
@@ -90,18 +92,36 @@ def migrated_database() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def template(migrated_database: str) -> Iterator[str]:
+def postgresql_server(migrated_database: str) -> Iterator[NoopExecutor]:
+    """The server, with the template that `postgresql` clones: tenure, and the tests' clock."""
+    given = databases.parameters()
+    server = NoopExecutor(
+        host=str(given.get("host") or "127.0.0.1"),
+        port=int(given.get("port") or 5432),
+        user=str(given.get("user") or "postgres"),
+        password=given.get("password"),
+        options="",
+        dbname=databases.new_name("clone"),
+        maintenance_dbname=str(given.get("dbname") or "postgres"),
+    )
+    with databases.database(server.template_dbname, template=migrated_database) as template:
+        databases.load_test_clock(databases.url(template))
+        yield server
+
+
+postgresql = factories.postgresql("postgresql_server")
+
+
+@pytest.fixture(scope="session")
+def template(postgresql_server: NoopExecutor) -> str:
     """The name of a database with tenure and the tests' clock, for clones."""
-    with databases.database(databases.new_name("template"), template=migrated_database) as name:
-        databases.load_test_clock(databases.url(name))
-        yield name
+    return postgresql_server.template_dbname
 
 
 @pytest.fixture
-def dsn(template: str) -> Iterator[str]:
+def dsn(postgresql: psycopg.Connection[Any]) -> str:
     """The test's own database, for tests with several connections; time obeys test_clock."""
-    with databases.database(databases.new_name("clone"), template=template) as name:
-        yield databases.url(name)
+    return databases.url(postgresql.info.dbname)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Databases on the server of the test run."""
+"""Databases on the server of the test run, beside the one that pytest-postgresql clones."""
 
 from __future__ import annotations
 
