@@ -50,9 +50,6 @@ as a lease, within these bounds."""
 LONGEST_TURN = 120.0
 """Seconds; a claim is tried at each poll, and waits for its answer no longer than a poll does."""
 
-CLOGGED = 2_000
-"""Outcomes that wait to be written, from which on nothing more is claimed."""
-
 
 class WorkerRunner:
     """A worker process's worth of work, or as much inside another program.
@@ -135,7 +132,6 @@ class WorkerRunner:
         self._handlers = handlers
         self._telling = None if hooks is None else Telling(hooks)
         self._ended = None if self._telling is None else self._telling.ended
-        self._settler = Settler(self._settle, self._ledger, told=self._ended)
         self._places = Places(
             self._worker,
             handlers,
@@ -143,6 +139,9 @@ class WorkerRunner:
             processes=options.processes,
         )
         self._loop = Loop()
+        self._settler = Settler(
+            self._settle, self._ledger, told=self._ended, eased=self._loop.freed
+        )
         self._ledger.no_solo = self._loop.freed
         self.slots = [
             Slots(
@@ -162,7 +161,7 @@ class WorkerRunner:
             self._ledger,
             lease_for=lease_for,
             patience=patience,
-            clogged=lambda: self._settler.waiting >= CLOGGED,
+            clogged=self._settler.clogged,
             told=None if self._telling is None else self._telling.claimed,
         )
         self._heartbeat = Heartbeat(self._ledger, self._renew, period=options.heartbeat)

@@ -28,6 +28,9 @@ ENOUGH = 100
 LINGER = 0.004
 """Seconds that fewer wait for company, while more is to be expected."""
 
+CLOGGED = 2_000
+"""Outcomes that wait to be written, from which on no more is to be begun."""
+
 Settle: TypeAlias = Callable[[str, Sequence[Outcome]], list[Settled]]
 """settle(worker_id, outcomes), over a connection that nothing else uses."""
 
@@ -50,10 +53,20 @@ class Settler:
     unless it cannot be stored: then the job fails for good as `result not storable`.
     """
 
-    def __init__(self, settle: Settle, ledger: Ledger, *, told: Told | None = None) -> None:
+    def __init__(
+        self,
+        settle: Settle,
+        ledger: Ledger,
+        *,
+        told: Told | None = None,
+        eased: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`eased` is called when `clogged` was answered with yes and would not be any more."""
         self._settle = settle
         self._ledger = ledger
         self._told = told
+        self._eased = eased
+        self._said_clogged = False
         self._new: deque[tuple[Standing, Outcome]] = deque()
         self._later: list[tuple[float, int, Ending]] = []
         self._order = count()
@@ -84,6 +97,14 @@ class Settler:
     def waiting(self) -> int:
         """How many leases are still to be ended."""
         return len(self._new) + self._in_hand
+
+    def clogged(self) -> bool:
+        """Whether so much waits that no more is to be begun. For one thread."""
+        if self.waiting < CLOGGED:
+            return False
+        # Looked at again, for it may have been written before there was somebody to be told.
+        self._said_clogged = True
+        return self.waiting >= CLOGGED
 
     def stop(self, seconds: float = 5.0) -> None:
         """Try once more what waits to be tried again, and end; waits for it a little."""
@@ -264,3 +285,6 @@ class Settler:
             self._in_hand -= not ending.done
             ending.done = True
         self._ledger.drop(*[ending.standing for ending in endings])
+        if self._said_clogged and self.waiting < CLOGGED:
+            self._said_clogged = False
+            self._eased()

@@ -16,7 +16,7 @@ import pytest
 from tenure import JobStatus, Outcome, ServerUnavailable, Settled, Verdict
 from tenure.endings import MOST_BYTES
 from tenure.ledger import Ledger
-from tenure.settler import ENOUGH, Settler
+from tenure.settler import CLOGGED, ENOUGH, Settler
 from tenure.standing import Standing
 from tenure.values import Verb
 from tests.runner.fakes import Clock, lease
@@ -367,3 +367,34 @@ def test_what_somebodys_hook_raises_does_not_end_the_settler(bench: Bench) -> No
 
     assert bench.database.verbs(1) == ["complete"]
     assert bench.told == [(2, Verdict.OK)]
+
+
+def test_who_was_told_to_begin_no_more_is_told_once_when_there_is_room_again(bench: Bench) -> None:
+    eased = threading.Semaphore(0)
+    settler = Settler(bench.database.settle, bench.ledger, eased=eased.release)
+    standings = [bench.lease(job_id) for job_id in range(CLOGGED)]
+    for standing in standings[1:]:
+        settler.put(standing, Outcome(*standing.key, Verb.COMPLETE))
+    assert not settler.clogged()
+
+    settler.put(standings[0], Outcome(*standings[0].key, Verb.COMPLETE))
+    assert settler.clogged()
+
+    settler.start()
+    bench.empty()
+    settler.stop()
+    assert not settler.clogged()
+    assert eased.acquire(blocking=False)
+    assert not eased.acquire(blocking=False)
+
+
+def test_nobody_is_told_of_room_who_did_not_miss_it(bench: Bench) -> None:
+    eased = threading.Semaphore(0)
+    settler = Settler(bench.database.settle, bench.ledger, eased=eased.release)
+    for standing in [bench.lease(job_id) for job_id in range(CLOGGED)]:
+        settler.put(standing, Outcome(*standing.key, Verb.COMPLETE))
+    settler.start()
+    bench.empty()
+    settler.stop()
+
+    assert not eased.acquire(blocking=False)
