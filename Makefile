@@ -40,7 +40,7 @@ fuzz: $(VENV)/.dev ## Random calls of the functions, random lives over both data
 soak: $(VENV)/.dev ## Kill runners for 3 minutes, then prove that every promise was kept; ARGS='--backend sqlite'
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
-bench: $(VENV)/.dev ## Measure everything of every other queue, in hours; ARGS='--only ac --peers pgmq'
+bench: $(VENV)/.dev ## Measure everything of every other queue, in hours; ARGS='--short --only ac --peers pgmq'
 	@$(BIN)/python -m tests.bench.run $(ARGS)
 
 bench-quick: $(VENV)/.dev ## Measure tenure and the fastest other queues side by side, in 3 minutes

@@ -48,11 +48,13 @@ class Sizes:
     seconds: float = 90.0
     backlog: int = 1_000_000
     idle: int = 50
+    features: int = 50_000
     sqlite: int = 10_000
     batches: Sequence[str] = field(default_factory=lambda: tuple(steady.BATCHES))
 
 
-TINY = Sizes(basic.TINY, 2_000, 2_000, 2_000, 20.0, 6_000, 3, 300)
+SHORT = Sizes(basic.SHORT, 200_000, 200_000, 500_000, 10.0, 200_000, 50, 3_000, 3_000)
+TINY = Sizes(basic.TINY, 2_000, 2_000, 2_000, 20.0, 6_000, 3, 500, 300)
 
 
 def measures(sizes: Sizes) -> Iterator[Measure]:
@@ -76,7 +78,7 @@ def measures(sizes: Sizes) -> Iterator[Measure]:
     growing = [part(scale.growing, jobs=few.jobs), crowd]
     yield Measure("h", scale.FIGURES, growing, peers=compared[:4])
     ours = [catalogue.TENURE]
-    feature = part(features.features, jobs=few.jobs)
+    feature = part(features.features, jobs=sizes.features)
     yield Measure("i", features.FIGURES, [feature], rounds=few.rounds, peers=ours)
     on_a_file = part(sqlite.on_a_file, jobs=sizes.sqlite, latencies=few.latencies)
     yield Measure(
@@ -84,10 +86,11 @@ def measures(sizes: Sizes) -> Iterator[Measure]:
     )
 
 
-def run(measure: Measure, begin: Begin, only: Sequence[str], to: Path) -> Results:
-    """All turns of a measure; the results are on disk after each part."""
+def run(measure: Measure, begin: Begin, only: Sequence[str], to: Path, said: str) -> Results:
+    """All turns of a measure, of sizes that are `said`; on disk after each part."""
     results = Results(
-        machine=machine(), shown=[peer.name for peer in measure.peers if not peer.counts]
+        machine=machine() | {"sizes": said},
+        shown=[peer.name for peer in measure.peers if not peer.counts],
     )
     peers = [peer for peer in measure.peers if not only or peer.name in only]
     installed = basic.install(peers, results)
@@ -118,16 +121,20 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--only", nargs="+", choices=known, help="these measures", default=[])
     arguments.add_argument("--peers", nargs="+", help="these peers and tenure", default=[])
-    arguments.add_argument("--tiny", action="store_true", help="too little to mean anything")
+    sizes = arguments.add_mutually_exclusive_group()
+    sizes.add_argument("--short", action="store_true", help="in half an hour, less exactly")
+    sizes.add_argument("--tiny", action="store_true", help="too little to mean anything")
     given = arguments.parse_args()
+    chosen = TINY if given.tiny else SHORT if given.short else Sizes()
+    said = "tiny" if given.tiny else "short" if given.short else "full"
     only = [*given.peers, catalogue.TENURE.name] if given.peers else []
     to = PLACE / ("tiny" if given.tiny else "results")
     with started() as server:
         on_the_server = functools.partial(turn, server)
-        for measure in measures(TINY if given.tiny else Sizes()):
+        for measure in measures(chosen):
             if given.only and measure.name not in given.only:
                 continue
-            results = run(measure, measure.begin or on_the_server, only, to)
+            results = run(measure, measure.begin or on_the_server, only, to, said)
             print(f"\n{measure.name}\n{plain(rows(results, measure.figures))}", flush=True)
     return 0
 
