@@ -46,7 +46,7 @@ class Sizes:
 
 QUICK = Sizes(jobs=20_000, seconds=1.0, latencies=60, rounds=2)
 FULL = Sizes(50_000, 3.0, 200, rounds=5, connections=(1, 2, 4, 8, 16))
-SHORT = Sizes(20_000, 1.5, 100, rounds=3, connections=(1, 2, 4, 8, 16))
+SHORT = Sizes(20_000, 1.5, 100, rounds=2, connections=(1, 2, 4, 8, 16))
 TINY = Sizes(jobs=500, seconds=0.2, latencies=5, rounds=1)
 
 

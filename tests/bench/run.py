@@ -53,7 +53,7 @@ class Sizes:
     batches: Sequence[str] = field(default_factory=lambda: tuple(steady.BATCHES))
 
 
-SHORT = Sizes(basic.SHORT, 200_000, 200_000, 500_000, 10.0, 200_000, 50, 3_000, 3_000)
+SHORT = Sizes(basic.SHORT, 200_000, 200_000, 500_000, 8.0, 200_000, 50, 3_000, 3_000)
 TINY = Sizes(basic.TINY, 2_000, 2_000, 2_000, 20.0, 6_000, 3, 500, 300)
 
 
