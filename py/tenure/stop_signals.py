@@ -23,6 +23,7 @@ class StopSignals:
     def __init__(self) -> None:
         self.requested = False
         self._before: dict[signal.Signals, Any] = {}
+        self._wakeup_before = -1
         self._bell: socket.socket | None = None
 
     def __enter__(self) -> Self:
@@ -30,6 +31,12 @@ class StopSignals:
         # holds a lock; writing to a socket is safe there.
         self._ear, self._bell = socket.socketpair()
         if threading.current_thread() is threading.main_thread():
+            # The system may give a signal to any thread, which does not end the main one's wait,
+            # so the interpreter itself writes to the socket, on whatever thread it is.
+            self._bell.setblocking(False)
+            self._wakeup_before = signal.set_wakeup_fd(
+                self._bell.fileno(), warn_on_full_buffer=False
+            )
             for number in SIGNALS:
                 self._before[number] = signal.signal(number, self._received)
         return self
@@ -37,6 +44,8 @@ class StopSignals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self._before:
+            signal.set_wakeup_fd(self._wakeup_before)
         if self._bell is not None:
             self._bell.close()
         self._ear.close()
