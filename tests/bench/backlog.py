@@ -15,9 +15,9 @@ LONGEST = 240.0
 FIGURES = (
     Figure("f alone", "f: 5k jobs alone"),
     Figure("f front", "f: 5k jobs in front of the backlog"),
-    Figure("f front kept", "f: the same to 5k jobs alone", "ratio"),
+    Figure("f front kept", "f: in front of the backlog, to alone", "ratio"),
     Figure("f behind", "f: 5k jobs behind delayed ones of higher priority"),
-    Figure("f behind kept", "f: the same to 5k jobs alone", "ratio"),
+    Figure("f behind kept", "f: behind delayed ones of higher priority, to alone", "ratio"),
     Figure("f backlog", "f: the backlog", "jobs"),
 )
 
