@@ -65,8 +65,8 @@ def leases(rows: Sequence[Row]) -> list[JobLease]:
             timeout,
             buffered,
             solo,
-            None if progress is None else loads(progress),
-            None if meta is None else loads(meta),
+            loads(progress),
+            loads(meta),
             _utc(created_at),
             last_error,
         )
@@ -117,10 +117,7 @@ def renewal(row: Row) -> Renewal:
 
 
 def settled(row: Row) -> Settled:
-    due = row[4]
-    return Settled(
-        row[0], row[1], _VERDICTS[row[2]], _STATUSES[row[3]], None if due is None else utc(due)
-    )
+    return Settled(row[0], row[1], _VERDICTS[row[2]], _STATUSES[row[3]], utc(row[4]))
 
 
 def swept(row: Row) -> Swept:
