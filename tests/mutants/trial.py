@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
@@ -81,7 +82,8 @@ def run(trial: Trial, template: str) -> Finding:
     if trial.mutant is not None and not trial.mutant.tests:
         arguments.append("-x")
     started = time.monotonic()
-    with _applied(trial.mutant, template) as database:
+    with _applied(trial.mutant, template) as database, _own_folder() as folder:
+        arguments.append(f"--basetemp={folder}/tests")
         os.environ["TENURE_TEST_TEMPLATE"] = database
         files = {test.partition("::")[0] for test in trial.tests}
         code = pytest.main([*arguments, *filter(os.path.exists, files)], plugins=[watch])
@@ -128,6 +130,11 @@ class _Watch:
             return self._rank[item.nodeid], cost
         words = _words.get(item.nodeid.partition("[")[0], frozenset())
         return math.inf if words.isdisjoint(self._trial.words) else len(self._rank), cost
+
+
+def _own_folder() -> TemporaryDirectory[str]:
+    """In place of pytest's own: trials side by side would clear away each other's files."""
+    return TemporaryDirectory(ignore_cleanup_errors=True)  # a process of a test may still write
 
 
 @contextmanager
