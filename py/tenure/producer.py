@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenure.backing import backing_of
-from tenure.control_plane import ControlPlane
+from tenure.group_commit import GroupCommit
 from tenure.joining import joined_plane
 from tenure.limits import MAX_QUEUES, POLL_FLOOR
 from tenure.planes import Planes
@@ -33,6 +33,7 @@ class Producer:
         read = _reading(self.planes)
         waits = Waits(read, backing.watch)
         self.results = Results(lambda job_id: next(iter(read([job_id])), None), waits)
+        self._group_commit = GroupCommit(self._commit, self._commit_many)
         self._waker = Waker(_waking(self.planes))
         self._parts = (self._waker, waits, self.planes)
         # What was noted just before the process ends is still sent.
@@ -43,24 +44,30 @@ class Producer:
         _close(*self._parts)
 
     def enqueue(self, job: NewJob, *, connection: Any = None) -> Enqueued:
-        [added] = self._add([job], lambda plane, notify: [_one(plane, job, notify)], connection)
+        if connection is not None:
+            plane = joined_plane(connection, kind=self.kind, schema=self.schema)
+            return plane.enqueue(**job._asdict())
+        added = self._group_commit.add(job)
+        self._wake([job], [added])
         return added
 
     def enqueue_many(self, jobs: Sequence[NewJob], *, connection: Any = None) -> list[Enqueued]:
-        return self._add(
-            jobs, lambda plane, notify: plane.enqueue_many(jobs, notify=notify), connection
-        )
-
-    def _add(
-        self,
-        jobs: Sequence[NewJob],
-        add: Callable[[ControlPlane, bool], list[Enqueued]],
-        connection: Any,
-    ) -> list[Enqueued]:
         if connection is not None:
-            return add(joined_plane(connection, kind=self.kind, schema=self.schema), True)
+            plane = joined_plane(connection, kind=self.kind, schema=self.schema)
+            return plane.enqueue_many(jobs)
+        added = self._commit_many(jobs)
+        self._wake(jobs, added)
+        return added
+
+    def _commit(self, job: NewJob) -> Enqueued:
         with self.planes.lent() as plane:
-            added = add(plane, False)
+            return plane.enqueue(**job._asdict(), notify=False)
+
+    def _commit_many(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        with self.planes.lent() as plane:
+            return plane.enqueue_many(jobs, notify=False)
+
+    def _wake(self, jobs: Sequence[NewJob], added: Sequence[Enqueued]) -> None:
         woken = {
             job.queue
             for job, answer in zip(jobs, added, strict=True)
@@ -68,11 +75,6 @@ class Producer:
         }
         if woken:
             self._waker.note(woken)
-        return added
-
-
-def _one(plane: ControlPlane, job: NewJob, notify: bool) -> Enqueued:
-    return plane.enqueue(**job._asdict(), notify=notify)
 
 
 def _reading(planes: Planes) -> Callable[[Sequence[int]], list[JobResult]]:
