@@ -13,7 +13,7 @@ from tenure.records import JobRecord
 from tenure.sleeper import Sleeper
 from tenure.sqlite_store import SqliteStore
 from tenure.store import OwnedControlPlane
-from tenure.values import JobResult, Json
+from tenure.values import Enqueued, JobResult, Json, NewJob
 
 
 class Plane(OwnedControlPlane, Protocol):
@@ -21,6 +21,13 @@ class Plane(OwnedControlPlane, Protocol):
 
     def wake(self, queues: Sequence[str]) -> None:
         """Wake whoever sleeps on these queues: for jobs enqueued with `notify=False`."""
+        ...
+
+    def enqueue_and_wake(self, job: NewJob) -> tuple[Enqueued, bool]:
+        """Add one job, and wake who sleeps on its queue; whether nobody is left to be woken.
+
+        A transaction of its own, as `enqueue` otherwise. After False, call `wake`.
+        """
         ...
 
     def worker_seen(self, worker_id: str, queues: Sequence[str], info: Json) -> None:

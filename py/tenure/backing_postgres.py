@@ -9,12 +9,13 @@ from datetime import timedelta
 from tenure.bounded import BoundedConnection
 from tenure.listener import Listener
 from tenure.postgres_call import Connection
+from tenure.postgres_producer import enqueue_and_wake_call
 from tenure.postgres_records import PostgresRecords
 from tenure.postgres_signals import PostgresSignals
 from tenure.postgres_store import OwnedPostgresControlPlane, PostgresStore
 from tenure.records import JobRecord
 from tenure.sleeper_postgres import PostgresSleeper
-from tenure.values import JobResult, Json
+from tenure.values import Enqueued, JobResult, Json, NewJob
 from tenure.watch_postgres import PostgresWatch
 
 
@@ -29,6 +30,9 @@ class PostgresPlane(OwnedPostgresControlPlane):
 
     def wake(self, queues: Sequence[str]) -> None:
         self._signals.wake(queues)
+
+    def enqueue_and_wake(self, job: NewJob) -> tuple[Enqueued, bool]:
+        return self._functions.answer(enqueue_and_wake_call(job, self._functions.prefix))
 
     def worker_seen(self, worker_id: str, queues: Sequence[str], info: Json) -> None:
         self._signals.worker_seen(worker_id, queues, info)

@@ -11,7 +11,7 @@ from tenure.sleeper_sqlite import SqliteSleeper, wake_sleepers
 from tenure.sqlite import SqliteControlPlane
 from tenure.sqlite_records import SqliteRecords
 from tenure.sqlite_store import SqliteStore
-from tenure.values import JobResult, Json
+from tenure.values import Enqueued, JobResult, Json, NewJob
 from tenure.watch_sqlite import SqliteWatch
 
 
@@ -26,6 +26,11 @@ class SqlitePlane(SqliteControlPlane):
 
     def wake(self, queues: Sequence[str]) -> None:
         wake_sleepers(self.path)
+
+    def enqueue_and_wake(self, job: NewJob) -> tuple[Enqueued, bool]:
+        added = self.enqueue(**job._asdict())
+        wake_sleepers(self.path)
+        return added, True
 
     def worker_seen(self, worker_id: str, queues: Sequence[str], info: Json) -> None:
         """Nothing: a file has no table of workers."""

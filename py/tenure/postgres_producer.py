@@ -88,6 +88,15 @@ def enqueue_call(new: NewJob, *, notify: bool) -> Call[Enqueued]:
     return Call(postgres_rows.ENQUEUED, f"enqueue({names})", arguments, _enqueued)
 
 
+def enqueue_and_wake_call(new: NewJob, prefix: str) -> Call[tuple[Enqueued, bool]]:
+    """As `enqueue_call`, with whether nobody is left to be woken after the commit."""
+    call = enqueue_call(new, notify=False)
+    woken = f"case when created then {prefix}try_wake(array[%s::text]) else true end"
+    return Call(
+        f"{call.columns}, {woken}", call.function, (new.queue, *call.arguments), _enqueued_and_woken
+    )
+
+
 _ALWAYS = (
     "p_queue => %s::text, p_kind => %s::text, p_payload => %s::jsonb, p_priority => %s::int,"
     " p_max_attempts => %s::int, p_notify => %s::bool"
@@ -106,6 +115,11 @@ _OPTIONAL = (
 
 def _enqueued(rows: list[Row]) -> Enqueued:
     return postgres_rows.enqueued(rows[0])
+
+
+def _enqueued_and_woken(rows: list[Row]) -> tuple[Enqueued, bool]:
+    [(*added, woken)] = rows
+    return postgres_rows.enqueued(tuple(added)), bool(woken)
 
 
 def enqueue_many_call(jobs: Sequence[NewJob], *, notify: bool) -> Call[list[Enqueued]]:

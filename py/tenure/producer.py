@@ -47,27 +47,33 @@ class Producer:
         if connection is not None:
             plane = joined_plane(connection, kind=self.kind, schema=self.schema)
             return plane.enqueue(**job._asdict())
-        added = self._group_commit.add(job)
-        self._wake([job], [added])
-        return added
+        return self._group_commit.add(job)
 
     def enqueue_many(self, jobs: Sequence[NewJob], *, connection: Any = None) -> list[Enqueued]:
         if connection is not None:
             plane = joined_plane(connection, kind=self.kind, schema=self.schema)
             return plane.enqueue_many(jobs)
-        added = self._commit_many(jobs)
-        self._wake(jobs, added)
-        return added
+        return self._commit_many(jobs)
 
     def _commit(self, job: NewJob) -> Enqueued:
+        woken = False
         with self.planes.lent() as plane:
-            return plane.enqueue(**job._asdict(), notify=False)
+            if self._waker.yields():
+                added, woken = plane.enqueue_and_wake(job)
+            else:
+                added = plane.enqueue(**job._asdict(), notify=False)
+        if not woken:
+            self._wake([job], [added])
+        return added
 
     def _commit_many(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         with self.planes.lent() as plane:
-            return plane.enqueue_many(jobs, notify=False)
+            added = plane.enqueue_many(jobs, notify=False)
+        self._wake(jobs, added)
+        return added
 
     def _wake(self, jobs: Sequence[NewJob], added: Sequence[Enqueued]) -> None:
+        """Have those woken whom no commit wakes by itself."""
         woken = {
             job.queue
             for job, answer in zip(jobs, added, strict=True)

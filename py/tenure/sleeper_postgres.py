@@ -147,7 +147,7 @@ class PostgresSleeper:
             while True:
                 rung = self._bell.wait(min(due_at - time.monotonic(), self._poll_floor))
                 self._stay()
-                if rung:
+                if rung and self._empty_wakes:
                     self._spread()
                 last, took = _claim_all(claim)
                 if last is Found.FULL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 from tenure.forks import begin_anew_after_fork
@@ -18,7 +19,8 @@ class Waker:
     """Calls `wake` for queues that were noted; the first at once, later ones together.
 
     Coalescing is safe because a wake covers every job committed before it. A wake that fails is
-    logged and no more: the jobs are committed, and sleepers find them at their poll floor.
+    logged and no more: the jobs are committed, and sleepers find them at their poll floor. While
+    nothing is to be sent a commit may wake by itself, and sleepers hear of it a little sooner.
 
     Threads: any. The one that wakes is made at the first note, and again in a forked child.
     """
@@ -26,6 +28,7 @@ class Waker:
     def __init__(self, wake: Callable[[list[str]], None]) -> None:
         self._wake = wake
         self._thread: threading.Thread | None = None
+        self._not_before = 0.0
         self.after_fork()
         begin_anew_after_fork(self)
 
@@ -39,6 +42,15 @@ class Waker:
             # Not a thread that pauses: it looks again by itself, and producers come fast then.
             self._something.notify()
 
+    def yields(self) -> bool:
+        """Whether the next commit is to wake by itself; what is noted after it waits its turn."""
+        with self._lock:
+            now = time.monotonic()
+            if self._noted or self._busy or now < self._not_before:
+                return False
+            self._not_before = now + EVERY
+            return True
+
     def flush(self, seconds: float = 5.0) -> bool:
         """Wait until everything noted so far was sent; False when that takes too long."""
         with self._lock:
@@ -49,6 +61,7 @@ class Waker:
         self.flush()
         with self._lock:
             thread, self._thread = self._thread, None
+            self._not_before = 0.0
             self._something.notify()
             self._over.notify()
         if thread is not None:
@@ -62,6 +75,7 @@ class Waker:
         self._over = threading.Condition(self._lock)
         self._noted: dict[str, None] = {}
         self._busy = False
+        self._not_before = 0.0
         self._thread = None
 
     def _run(self) -> None:
@@ -69,7 +83,10 @@ class Waker:
         while True:
             with self._lock:
                 self._something.wait_for(lambda: self._noted or self._thread is not me)
-                if self._thread is not me:
+                if self._thread is me:
+                    pause = self._not_before - time.monotonic()
+                    self._over.wait_for(lambda: self._thread is not me, timeout=pause)
+                if self._thread is not me and not self._noted:
                     return
                 queues, self._noted = list(self._noted), {}
                 self._busy = True
@@ -79,5 +96,5 @@ class Waker:
                 logger.warning("sleepers on %s were not woken: %s", ", ".join(queues), error)
             with self._lock:
                 self._busy = False
+                self._not_before = time.monotonic() + EVERY
                 self._sent.notify_all()
-                self._over.wait_for(lambda: self._thread is not me, timeout=EVERY)

@@ -24,8 +24,8 @@ create or replace function grant_role(
 as $$
 declare
   c_produce constant text[] := array[
-    'enqueue', 'enqueue_many', 'wake', 'cancel_requested', 'results', 'channel', 'wait_begin',
-    'sleep_settled', 'sleep_end', 'schema_version'];
+    'enqueue', 'enqueue_many', 'wake', 'try_wake', 'cancel_requested', 'results', 'channel',
+    'wait_begin', 'sleep_settled', 'sleep_end', 'schema_version'];
   c_work    constant text[] := array[
     'next_eligible_job_id', 'claim_job', 'claim', 'renew', 'cancel_requested', 'lapsed',
     'reclaim', 'update_owned', 'complete', 'fail', 'release', 'acknowledge_cancel', 'seal',

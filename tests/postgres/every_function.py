@@ -54,6 +54,7 @@ def call_every_function(
     rest = produce.rows("enqueue_many", Jsonb([{"queue": queue, "kind": "work"}] * 9), notify=False)
     assert [row.created for row in rest] == [True] * 9
     produce.rows("wake", [queue])
+    assert produce.value("try_wake", [queue])
     _wait(produce, made.job_id)
     ids = [made.job_id, *(row.job_id for row in rest)]
     for caller in (produce, work, operate):

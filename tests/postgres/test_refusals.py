@@ -96,6 +96,8 @@ REFUSED: list[tuple[str, list[Any], str]] = [
     ("sleep_settled", [None], "horizon is null"),
     ("sweep", ["ada", 0], "limit is 0"),
     ("sweep", ["ada", 10001], "limit is 10001"),
+    ("try_wake", [None], "the number of queues is null"),
+    ("try_wake", [["q "]], "queue 'q ' is not a name"),
     ("update_owned", [1, "ada", 1, None, "99 milliseconds"], "lease_for is 00:00:00.099"),
     ("wake", [None], "the number of queues is null"),
     ("worker_seen", [None, ["q"]], "worker_id is null"),

@@ -16,8 +16,8 @@ from tests.tools import databases
 Session = Callable[[], Connection]
 
 ENQUEUE = {
-    "enqueue", "enqueue_many", "wake", "cancel_requested", "results", "channel", "wait_begin",
-    "sleep_settled", "sleep_end", "schema_version",
+    "enqueue", "enqueue_many", "wake", "try_wake", "cancel_requested", "results", "channel",
+    "wait_begin", "sleep_settled", "sleep_end", "schema_version",
 }  # fmt: skip
 OPERATE = {
     "cancel", "retry", "pause", "resume", "sweep", "lapsed", "maintain", "cancel_requested",

@@ -85,6 +85,7 @@ MAKE_CLAIMABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "resume": (paused, resume),
     "sweep of a straggler": (straggler, lambda c, _: call(c, "sweep", "ada")),
     "wake": (lambda c, clock: None, lambda c, _: call(c, "wake", ["q"])),
+    "try_wake": (lambda c, clock: None, lambda c, _: call(c, "try_wake", ["q"])),
 }
 
 
@@ -120,6 +121,25 @@ def test_jobs_for_several_queues_wake_each_sleeping_one_once(
     call(worker, "enqueue_many", Jsonb(jobs))
 
     assert sorted(ear.heard()) == sorted([key(worker, "one"), key(worker, "two")])
+
+
+def test_one_transaction_at_a_time_is_to_notify_with_its_commit(
+    worker: Connection, sleeper: Connection, session: Session, ear: Ear
+) -> None:
+    sleeps(sleeper, "q", "other")
+    second = session()
+    with worker.transaction():
+        assert one(worker, "try_wake", ["q"]) == (True,)
+        assert one(worker, "try_wake", ["other"]) == (True,)
+        assert one(second, "try_wake", ["q"]) == (False,)
+        assert ear.heard() == []
+    assert ear.heard() == [key(worker), key(worker, "other")]
+
+    with worker.transaction(force_rollback=True):
+        assert one(worker, "try_wake", ["q"]) == (True,)
+    assert ear.heard() == []
+    assert one(second, "try_wake", ["q"]) == (True,)
+    assert ear.heard() == [key(worker)]
 
 
 @pytest.mark.parametrize("notify", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,8 +20,10 @@ from sqlalchemy.orm import Session
 from tenure import Job, JobStatus, Tenure
 from tenure.backing_postgres import PostgresBacking
 from tenure.listener import Listener
+from tenure.postgres_signals import PostgresSignals
+from tenure.waker import EVERY
 from tests.runner.conftest import Start
-from tests.runner.waiting import comes, ends, eventually
+from tests.runner.waiting import PATIENCE, comes, ends, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_FLOOR = timedelta(seconds=30)
@@ -53,6 +56,32 @@ def refusing(admin: psycopg.Connection[Any], dsn: str) -> Iterator[None]:
         yield
     finally:
         admin.execute(f'alter database "{name}" with allow_connections true'.encode())
+
+
+def test_an_enqueue_wakes_with_its_own_commit_unless_another_is_about_to(
+    app: Tenure, fresh_dsn: str
+) -> None:
+    """That one would hold up this one: NOTIFY's lock is held across a flush."""
+    with (
+        psycopg.connect(fresh_dsn, autocommit=True) as sleeper,
+        psycopg.connect(fresh_dsn, autocommit=True) as other,
+    ):
+        signals = PostgresSignals(sleeper)
+        assert signals.listen()
+        assert signals.sleep_begin(["default"]) is not None
+        woken = f"q{signals.queue_key('default')}"
+
+        app.enqueue("work")
+        sleeper.execute("select")
+        assert [notify.payload for notify in sleeper.notifies(timeout=0)] == [woken]
+        assert app.producer._waker._thread is None
+
+        time.sleep(2 * EVERY)
+        with other.transaction():
+            other.execute("select tenure.try_wake('{default}')")
+            app.enqueue("work")
+            [notify] = sleeper.notifies(timeout=PATIENCE, stop_after=1)
+        assert notify.payload == woken
 
 
 def test_a_refused_listener_tries_again_ever_less_often_and_finds_what_came_meanwhile(

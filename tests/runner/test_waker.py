@@ -54,6 +54,26 @@ def test_every_note_is_sent_however_the_waker_stands(
     assert [int(name) for names in sent.queue for name in names] == list(range(300))
 
 
+def test_a_commit_wakes_by_itself_while_there_is_nothing_to_send(
+    waker: Waker, sent: queue.Queue[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.waker.EVERY", 0.2)
+    began = time.monotonic()
+    assert waker.yields()
+    assert not waker.yields()
+
+    waker.note(["a"])
+    assert not waker.yields()
+
+    assert sent.get(timeout=SOON) == ["a"]
+    assert time.monotonic() - began >= 0.2
+    assert waker.flush()
+    assert not waker.yields()
+    while not waker.yields():
+        time.sleep(0.001)
+    assert time.monotonic() - began >= 0.4
+
+
 def test_a_waker_that_pauses_closes_at_once_and_can_be_used_again(
     waker: Waker, sent: queue.Queue[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ $$;
 \ir functions/sweep.sql
 \ir functions/sweep_jobs.sql
 \ir functions/trim_attempts.sql
+\ir functions/try_wake.sql
 \ir functions/update_owned.sql
 \ir functions/wait_begin.sql
 \ir functions/wait_key.sql

@@ -1010,8 +1010,8 @@ CREATE FUNCTION tenure.grant_role(p_role name, p_what text) RETURNS void
     AS $$
 declare
   c_produce constant text[] := array[
-    'enqueue', 'enqueue_many', 'wake', 'cancel_requested', 'results', 'channel', 'wait_begin',
-    'sleep_settled', 'sleep_end', 'schema_version'];
+    'enqueue', 'enqueue_many', 'wake', 'try_wake', 'cancel_requested', 'results', 'channel',
+    'wait_begin', 'sleep_settled', 'sleep_end', 'schema_version'];
   c_work    constant text[] := array[
     'next_eligible_job_id', 'claim_job', 'claim', 'renew', 'cancel_requested', 'lapsed',
     'reclaim', 'update_owned', 'complete', 'fail', 'release', 'acknowledge_cancel', 'seal',
@@ -2601,6 +2601,21 @@ begin
 end;
 $$;
 
+CREATE FUNCTION tenure.try_wake(p_queues text[]) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'tenure', 'pg_temp'
+    AS $$
+begin
+  perform check_queues(p_queues);
+  -- The key after those of wait_key.
+  if not pg_try_advisory_xact_lock(install_key(), -34) then
+    return false;
+  end if;
+  perform notify_sleepers(a.queue) from unnest(p_queues) as a(queue);
+  return true;
+end;
+$$;
+
 CREATE FUNCTION tenure.update_owned(p_job_id bigint, p_worker_id text, p_token bigint, p_progress jsonb DEFAULT NULL::jsonb, p_lease_for interval DEFAULT NULL::interval, p_require_cancel_not_requested boolean DEFAULT true) RETURNS tenure.job_verdict
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'tenure', 'pg_temp'
@@ -3477,6 +3492,8 @@ REVOKE ALL ON FUNCTION tenure.sweep(p_worker_id text, p_limit integer) FROM PUBL
 REVOKE ALL ON FUNCTION tenure.sweep_jobs(p_worker_id text, p_job_id bigint, p_limit integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.trim_attempts(p_job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION tenure.try_wake(p_queues text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION tenure.update_owned(p_job_id bigint, p_worker_id text, p_token bigint, p_progress jsonb, p_lease_for interval, p_require_cancel_not_requested boolean) FROM PUBLIC;
 
