@@ -12,7 +12,7 @@ from tenure.hooks import Hooks
 from tenure.postgres_store import PostgresStore
 from tenure.producer import Producer
 from tenure.records import MAX_RECORDS, JobRecord
-from tenure.results import Handle, Timeout
+from tenure.results import Handle, Timeout, handles
 from tenure.runner import WorkerRunner
 from tenure.sqlite_store import SqliteStore
 from tenure.store import open_store
@@ -60,6 +60,7 @@ class Tenure:
         self.hooks = hooks
         self.producer = Producer(self.store, schema=schema)
         """The connections that the methods below use."""
+        self._handle = handles(Handle, self.result)
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +150,7 @@ class Tenure:
             retry_cap=retry_cap,
             meta=meta,
         )
-        return Handle.of(self.producer.enqueue(job, connection=connection), self.result)
+        return self._handle(self.producer.enqueue(job, connection=connection))
 
     def new_job(self, task: str | Callable[..., Any], payload: Json = None, **given: Any) -> NewJob:
         """A job for `enqueue_many`, with the task's settings where `given` has none."""
@@ -160,9 +161,7 @@ class Tenure:
 
         As `enqueue` otherwise.
         """
-        result = self.result
-        added = self.producer.enqueue_many(jobs, connection=connection)
-        return [Handle.of(one, result) for one in added]
+        return list(map(self._handle, self.producer.enqueue_many(jobs, connection=connection)))
 
     def result(self, job_id: int, timeout: Timeout = None) -> Json:
         """What a job's handler returned, once the job has completed; waits until it has ended.

@@ -17,8 +17,8 @@ from tenure.forks import begin_anew_after_fork
 from tenure.joining_async import answer, joinable
 from tenure.postgres_producer import enqueue_call, enqueue_many_call
 from tenure.records import JobRecord
-from tenure.results import AsyncHandle, Timeout
-from tenure.values import Enqueued, JobAnswer, Json, NewJob
+from tenure.results import AsyncHandle, Timeout, handles
+from tenure.values import JobAnswer, Json, NewJob
 
 THREADS = 4
 """In which calls run, each over a connection of its own."""
@@ -61,6 +61,7 @@ class AsyncTenure:
     def __init__(self, app: Tenure | str | os.PathLike[str], **options: Any) -> None:
         """`app`: the app that has the tasks; or a target and options, as for `Tenure`."""
         self.app = app if isinstance(app, Tenure) else Tenure(app, **options)
+        self._handle = handles(AsyncHandle, self.result)
         self.after_fork()
         begin_anew_after_fork(self)
 
@@ -110,7 +111,7 @@ class AsyncTenure:
                 added = await answer(raw, self.app.schema, call)
             else:
                 added = producer.enqueue_many(jobs, connection=raw)
-        return [self._handle(one) for one in added]
+        return list(map(self._handle, added))
 
     def new_job(self, task: str | Callable[..., Any], payload: Json = None, **given: Any) -> NewJob:
         """A job for `enqueue_many`, with the task's settings where `given` has none."""
@@ -144,9 +145,6 @@ class AsyncTenure:
         threads = self._threads
         self.after_fork()
         threads.shutdown(wait=False)
-
-    def _handle(self, added: Enqueued) -> AsyncHandle:
-        return AsyncHandle.of(added, self.result)
 
     async def _in_thread(
         self, call: Callable[P, T], /, *arguments: P.args, **options: P.kwargs

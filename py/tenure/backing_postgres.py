@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from tenure.bounded import BoundedConnection
+from tenure.errors import InvalidArgument
+from tenure.limits import MAX_NEW_JOBS, check_length
 from tenure.listener import Listener
+from tenure.pipelined import enqueue_in_parts, is_worth_it
 from tenure.postgres_call import Connection
 from tenure.postgres_producer import enqueue_and_wake_call
 from tenure.postgres_records import PostgresRecords
@@ -27,6 +31,14 @@ class PostgresPlane(OwnedPostgresControlPlane):
         self.schema = schema
         self._signals = PostgresSignals(connection, schema=schema)
         self._poll: select.poll | None = None
+
+    def enqueue_many(self, jobs: Sequence[NewJob], *, notify: bool = True) -> list[Enqueued]:
+        check_length(jobs, "jobs", MAX_NEW_JOBS)
+        if is_worth_it(jobs):
+            # What is refused is refused again in one statement, which says which job it is.
+            with contextlib.suppress(InvalidArgument):
+                return enqueue_in_parts(self._functions, jobs, notify=notify)
+        return super().enqueue_many(jobs, notify=notify)
 
     def wake(self, queues: Sequence[str]) -> None:
         self._signals.wake(queues)

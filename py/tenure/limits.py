@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
@@ -121,7 +121,9 @@ def check_token(value: int, what: str = "token") -> int:
     return check_int(value, what, -MAX_BIGINT, MAX_BIGINT)
 
 
-def check_length(values: Sequence[object], what: str, most: int) -> None:
+def check_length(values: object, what: str, most: int) -> None:
+    if not isinstance(values, Collection) or isinstance(values, str):
+        raise InvalidArgument(f"{what} is not a list: {short(values)}", hint="pass a list")
     if not 1 <= len(values) <= most:
         raise InvalidArgument(f"{what} has {len(values)} members", hint=f"1 to {most}")
 

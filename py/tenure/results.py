@@ -8,7 +8,8 @@ import math
 from collections.abc import Awaitable, Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import timedelta
-from typing import Any, Self, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from tenure.errors import InvalidArgument, JobCancelled, JobFailed, JobUnknown, NotEnded
 from tenure.limits import check_job_id, short
@@ -24,13 +25,8 @@ _HINT = "seconds from 0 on, a timedelta, or None to wait for as long as it takes
 class Handle(Enqueued):
     """The id of an enqueued job, and whether this call made it; its result can be waited for."""
 
-    _result: Callable[[int, Timeout], Json]
-
-    @classmethod
-    def of(cls, added: Enqueued, result: Callable[[int, Timeout], Json]) -> Self:
-        handle = cls._make(added)
-        handle._result = result
-        return handle
+    __slots__ = ()
+    _result: ClassVar[Any]
 
     def result(self, timeout: Timeout = None) -> Json:
         """What the handler returned, once the job has completed; see `Tenure.result`."""
@@ -40,17 +36,24 @@ class Handle(Enqueued):
 class AsyncHandle(Enqueued):
     """The id of an enqueued job, and whether this call made it; its result can be awaited."""
 
-    _result: Callable[[int, Timeout], Awaitable[Json]]
-
-    @classmethod
-    def of(cls, added: Enqueued, result: Callable[[int, Timeout], Awaitable[Json]]) -> Self:
-        handle = cls._make(added)
-        handle._result = result
-        return handle
+    __slots__ = ()
+    _result: ClassVar[Any]
 
     async def result(self, timeout: Timeout = None) -> Json:
         """What the handler returned, once the job has completed; see `Tenure.result`."""
         return await self._result(self.job_id, timeout)
+
+
+H = TypeVar("H", Handle, AsyncHandle)
+
+
+def handles(kind: type[H], result: Callable[[int, Timeout], Any]) -> Callable[[Enqueued], H]:
+    """Makes the handles of one app, which ask it for results.
+
+    A class for each app: so a handle is no more than its tuple, and a batch has ten thousand.
+    """
+    of_app = type(kind.__name__, (kind,), {"__slots__": (), "_result": staticmethod(result)})
+    return partial(tuple.__new__, of_app)
 
 
 class Results:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from tenure import limits
@@ -100,7 +101,7 @@ class Tasks(Mapping[str, Handler]):
         """The task of a decorated function or a kind; an unknown kind has the usual settings."""
         if isinstance(kind_or_task, str):
             known = self._by_kind.get(kind_or_task)
-            return known or Task(kind=kind_or_task, handler=_nobody)
+            return known or _unknown(kind_or_task)
         try:
             return self._by_handler[kind_or_task]
         except (KeyError, TypeError):
@@ -144,6 +145,11 @@ def check_errors(value: object, what: str) -> None:
                 f"{what} is no class of exceptions: {limits.short(member)}",
                 hint="pass one, or a tuple of them",
             )
+
+
+@lru_cache
+def _unknown(kind: str) -> Task:
+    return Task(kind=kind, handler=_nobody)
 
 
 def _nobody(_: Any) -> None:

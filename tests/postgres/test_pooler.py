@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from tenure import Tenure
 from tenure.postgres import PostgresControlPlane
 from tenure.values import LeaseRenewal, Outcome, Verb, Verdict
 from tests.tools.pooler import find_pgbouncer, pgbouncer
@@ -94,3 +95,15 @@ def _pids_seen(dsn: str) -> set[int]:
             connection.execute("select pg_backend_pid() from pg_sleep(0.005)").fetchall()[0][0]
             for _ in range(20)
         }
+
+
+def test_large_batches_go_through_it_in_parts(pooled_dsn: str) -> None:
+    batches, size = 4, 2_500
+    with (
+        Tenure(pooled_dsn, prepare_threshold=None) as app,
+        ThreadPoolExecutor(batches) as threads,
+    ):
+        jobs = [app.new_job("greet", n) for n in range(size)]
+        handles = threads.map(app.enqueue_many, [jobs] * batches)
+        job_ids = {handle.job_id for batch in handles for handle in batch}
+        assert len(job_ids) == len(app.enqueued()) == batches * size
