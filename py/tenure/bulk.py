@@ -10,7 +10,7 @@ from tenure import codec, limits
 from tenure.codec import JsonText
 from tenure.errors import InvalidArgument
 from tenure.postgres_call import iso, seconds
-from tenure.requests import check_job, check_jobs
+from tenure.requests import check_job, check_jobs, settings_of
 from tenure.values import Json, NewJob
 
 Members = dict[str, Any]
@@ -36,7 +36,7 @@ def batch(jobs: Sequence[NewJob]) -> tuple[str, str]:
 def _elements(jobs: list[NewJob]) -> tuple[list[Members], Members]:
     """An object for each job with what is its own, and one with what the first has besides.
 
-    Arguments that are the same objects are checked once. Equal ones may yet differ: True is 1.
+    Arguments that are the same objects are checked once.
     """
     elements = []
     shared: Members = {}
@@ -44,26 +44,14 @@ def _elements(jobs: list[NewJob]) -> tuple[list[Members], Members]:
     for job in jobs:
         if not isinstance(job, NewJob):
             raise InvalidArgument("not a NewJob")
-        kind, queue, payload, priority, run_at, delay, attempts, key, timeout, base, cap, meta = job
-        given = (
-            id(kind),
-            id(queue),
-            id(priority),
-            id(run_at),
-            id(delay),
-            id(attempts),
-            id(timeout),
-            id(base),
-            id(cap),
-            id(meta),
-        )
+        given = settings_of(job)
         if given not in own:
             members = _members(job)
             shared = shared or members
             own[given] = {n: value for n, value in members.items() if value != shared[n]}
-        element = {**own[given], "payload": _payload(payload)}
-        if key is not None:
-            element["dedup_key"] = limits.check_dedup_key(key)
+        element = {**own[given], "payload": _payload(job.payload)}
+        if job.dedup_key is not None:
+            element["dedup_key"] = limits.check_dedup_key(job.dedup_key)
         elements.append(element)
     return elements, {n: value for n, value in shared.items() if value is not None}
 

@@ -57,9 +57,46 @@ def check_job(job: NewJob, at: str = "") -> CheckedJob:
     )
 
 
+def settings_of(job: NewJob) -> tuple[int, ...]:
+    """Equal for jobs that differ in nothing but the payload and the dedup key.
+
+    By the identity of the objects, so for as long as they live: equal ones may yet differ, for
+    True is 1.
+    """
+    kind, queue, _, priority, run_at, delay, attempts, _, timeout, base, cap, meta = job
+    return (
+        id(kind),
+        id(queue),
+        id(priority),
+        id(run_at),
+        id(delay),
+        id(attempts),
+        id(timeout),
+        id(base),
+        id(cap),
+        id(meta),
+    )
+
+
 def check_jobs(jobs: Sequence[NewJob]) -> list[CheckedJob]:
+    """`jobs`, each checked; what many share is checked once."""
     limits.check_length(jobs, "jobs", limits.MAX_NEW_JOBS)
-    return [check_job(job, f"jobs[{i}].") for i, job in enumerate(jobs)]
+    jobs = list(jobs)
+    known: dict[tuple[int, ...], CheckedJob] = {}
+    checked = []
+    for i, job in enumerate(jobs):
+        at = f"jobs[{i}]."
+        like = known.get(settings_of(job)) if type(job) is NewJob else None
+        if like is not None:
+            one = like._replace(
+                payload=json_text(job.payload, at + "payload", limits.PAYLOAD_BYTES),
+                dedup_key=limits.check_dedup_key(job.dedup_key, at + "dedup_key"),
+            )
+        else:
+            one = check_job(job, at)
+            known[settings_of(job)] = one
+        checked.append(one)
+    return checked
 
 
 def check_leases(leases: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:

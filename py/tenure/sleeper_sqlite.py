@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tenure.sleeper import Bell, Claim, Found, Queues
-
-_SHORTEST, _LONGEST = 0.004, 0.1
+from tenure.sqlite_pace import Pace
 
 _bells: defaultdict[Path, weakref.WeakSet[Bell]] = defaultdict(weakref.WeakSet)
 _bells_lock = threading.Lock()
@@ -27,7 +26,7 @@ def wake_sleepers(path: Path) -> None:
 
 
 class SqliteSleeper:
-    """Looks at `PRAGMA data_version`, every few ms at first and ten times a second in the end.
+    """Looks at `PRAGMA data_version`, every ms at first and ten times a second in the end.
 
     The number moves on any commit by another connection. What it may mean is then read with
     `next_due`, which takes no lock; a claim would take the file's write lock.
@@ -75,11 +74,10 @@ class SqliteSleeper:
         """Wait until a job is due, somebody rings, or the poll floor is reached."""
         end = time.monotonic() + self._poll_floor
         due_at = time.monotonic() + due_in
-        pause = _SHORTEST
+        pace = Pace()
         while (left := min(end, due_at) - time.monotonic()) > 0:
-            if self._bell.wait(min(pause, left)):
+            if self._bell.wait(min(pace.pause(), left)):
                 return
-            pause = min(_LONGEST, pause * 1.5)
             seen = self._data_version()
             if seen != version:
                 version = seen

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tenure.limits import MAX_PRIORITY
 from tenure.sqlite_transaction import Transaction
-from tenure.sqlite_values import lease_of, moment
+from tenure.sqlite_values import LEASED, lease_of, leases_of, moment
 from tenure.values import JobLease
 
 LANES = tuple((priority, solo) for priority in range(MAX_PRIORITY + 1) for solo in (0, 1))
@@ -65,7 +65,7 @@ update tenure_job
                  and next_attempt_at <= :now
                order by next_attempt_at, id
                limit :limit)
-returning *
+returning {LEASED}
 """
 
 # The compare-and-swap in which one of all who read the candidate wins.
@@ -84,7 +84,7 @@ update tenure_job
                      from tenure_queue
                     where tenure_queue.queue = tenure_job.queue
                       and paused_at is not null)
-returning *
+returning {LEASED}
 """
 
 
@@ -138,7 +138,7 @@ def claim(
             )
             solo = solo and not (lane_is_solo and rows)
             leased += sorted(rows, key=lambda row: (row["next_attempt_at"], row["id"]))
-    return [lease_of(row) for row in leased]
+    return leases_of(leased)
 
 
 def claim_job(t: Transaction, job_id: int, worker_id: str, *, lease_for: int) -> JobLease | None:

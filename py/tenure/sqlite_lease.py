@@ -7,7 +7,7 @@ import sqlite3
 from tenure.sqlite_claim import LEASE_END as GRANTED_END
 from tenure.sqlite_history import note_attempt
 from tenure.sqlite_transaction import Transaction
-from tenure.sqlite_values import lease_of, micros, moment
+from tenure.sqlite_values import LEASED, lease_of, micros, moment
 from tenure.values import (
     HeldLease,
     JobLease,
@@ -99,7 +99,7 @@ update tenure_job
  where {OWNED}
    and lease_expires_at = :lease_expires_at
    and lease_expires_at <= :now
-returning *
+returning {LEASED}
 """
 
 

@@ -60,4 +60,4 @@ class SqliteProducer(Caller):
         """Add 1 to 10,000 jobs, all or none; the answers come in the order of `jobs`."""
         check_bool(notify, "notify")
         checked = check_jobs(jobs)
-        return self._write(lambda t: [sqlite_enqueue.enqueue(t, job) for job in checked])
+        return self._write(lambda t: sqlite_enqueue.enqueue_many(t, checked))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -41,6 +41,10 @@ class Transaction:
 
     def all(self, sql: str, **values: Any) -> list[sqlite3.Row]:
         return self._cursor.execute(sql, values).fetchall()
+
+    def many(self, sql: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Run a statement that answers nothing once for each row of values."""
+        self._cursor.executemany(sql, rows)
 
     def one(self, sql: str, **values: Any) -> sqlite3.Row | None:
         """The first row, which is the only one; None when there is none."""

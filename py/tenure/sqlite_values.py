@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from tenure.codec import loads
+from tenure.codec import loads, loads_all
 from tenure.values import JobLease
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -51,24 +51,60 @@ def whole_milliseconds(stored: int) -> int:
     return stored // 1000 * 1000
 
 
+LEASED = """id, token, worker_id, lease_expires_at, queue, kind, payload, priority, attempt,
+          max_attempts, timeout, buffered, solo, progress, meta, created_at, last_error,
+          next_attempt_at"""
+"""What `lease_of` reads of a row, in its order."""
+
+
 def lease_of(row: sqlite3.Row) -> JobLease:
     """The lease that a claim or a reclaim wrote."""
-    return JobLease(
-        job_id=row["id"],
-        token=row["token"],
-        worker_id=row["worker_id"],
-        lease_expires_at=moment(row["lease_expires_at"]),
-        queue=row["queue"],
-        kind=row["kind"],
-        payload=loads(row["payload"]),
-        priority=row["priority"],
-        attempt=row["attempt"],
-        max_attempts=row["max_attempts"],
-        timeout=duration(row["timeout"]),
-        buffered=bool(row["buffered"]),
-        solo=bool(row["solo"]),
-        progress=loads(row["progress"]),
-        meta=loads(row["meta"]),
-        created_at=moment(row["created_at"]),
-        last_error=row["last_error"],
-    )
+    return leases_of([row])[0]
+
+
+def leases_of(rows: Sequence[sqlite3.Row]) -> list[JobLease]:
+    """The leases that a claim wrote; their payloads are decoded together."""
+    leases = []
+    for row, payload in zip(rows, loads_all([row["payload"] for row in rows]), strict=True):
+        (
+            job_id,
+            token,
+            worker_id,
+            lease_expires_at,
+            queue,
+            kind,
+            _,
+            priority,
+            attempt,
+            max_attempts,
+            timeout,
+            buffered,
+            solo,
+            progress,
+            meta,
+            created_at,
+            last_error,
+            _,
+        ) = row
+        leases.append(
+            JobLease(
+                job_id,
+                token,
+                worker_id,
+                moment(lease_expires_at),
+                queue,
+                kind,
+                payload,
+                priority,
+                attempt,
+                max_attempts,
+                duration(timeout),
+                bool(buffered),
+                bool(solo),
+                loads(progress),
+                loads(meta),
+                moment(created_at),
+                last_error,
+            )
+        )
+    return leases

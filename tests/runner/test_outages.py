@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -60,12 +61,23 @@ def running(app: Tenure, sessions: Sessions, **options: Any) -> Iterator[WorkerR
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """A process that keeps its connections and does nothing."""
-    os.kill(pid, signal.SIGSTOP)
+    """A session between two statements that keeps its connection and does nothing."""
     try:
+        os.kill(pid, signal.SIGSTOP)
+        while not is_idle(pid):
+            # In a statement it may hold a lock without which nobody else gets on.
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.001)
+            os.kill(pid, signal.SIGSTOP)
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def is_idle(pid: int) -> bool:
+    """Whether a server process says so in its title."""
+    title = Path(f"/proc/{pid}/cmdline")
+    return not title.exists() or title.read_text().rstrip("\0 ").endswith("idle")
 
 
 class Long:

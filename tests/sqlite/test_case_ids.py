@@ -63,3 +63,24 @@ def test_ids_beyond_32_bits_go_through_every_verb(
     plane.maintain()
     live = {ids[1], ids[2], ids[5], ids[6]}
     assert {record.job_id for record in records.jobs()} == live
+
+
+def test_a_batch_goes_on_after_the_last_id_that_was_ever_given(
+    control_plane: SqliteControlPlane, raw: sqlite3.Connection
+) -> None:
+    """Also beside tables of the application's own that count their rows."""
+    raw.execute("create table receipt (id integer primary key autoincrement)")
+    raw.execute("insert into receipt default values")
+    batch = [NewJob(queue="q", kind="work", payload=n) for n in range(3)]
+
+    first = control_plane.enqueue_many(batch)
+    assert [(one.job_id, one.created) for one in first] == [(1, True), (2, True), (3, True)]
+    control_plane.cancel(3)
+    assert control_plane.enqueue("q", "work").job_id == 4
+    assert [one.job_id for one in control_plane.enqueue_many(batch)] == [5, 6, 7]
+    assert control_plane.enqueue("q", "work").job_id == 8
+
+    leases = control_plane.claim(["q"], "ada", max_jobs=10)
+    assert [(lease.job_id, lease.payload) for lease in leases] == [
+        (1, 0), (2, 1), (4, None), (5, 0), (6, 1), (7, 2), (8, None)
+    ]  # fmt: skip
