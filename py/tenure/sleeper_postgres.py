@@ -135,10 +135,10 @@ class PostgresSleeper:
     def _doze(self, claim: Claim, queues: Queues) -> None:
         """Claim after each notification, at each due time and at the poll floor."""
         skipped = 0
+        due_in = self._due_in(queues)
         while True:
-            due_in = self._ask(lambda signals: signals.next_due(queues()))
-            due_at = time.monotonic() + (float("inf") if due_in is None else due_in.total_seconds())
-            if due_in is not None and due_in <= timedelta(0):
+            due_at = time.monotonic() + due_in
+            if due_in <= 0:
                 # Somebody holds a due row, and may yet give it back without a notification.
                 skipped += 1
                 due_at = time.monotonic() + min(1.0, 0.004 * 2 ** min(skipped, 8))
@@ -149,12 +149,26 @@ class PostgresSleeper:
                 self._stay()
                 if rung and self._empty_wakes:
                     self._spread()
+                    # Others were quicker the last time, and then a claim writes for nothing.
+                    due_in = self._due_in(queues)
+                    if due_in > 0:
+                        self._empty_wakes += 1
+                        break
                 last, took = _claim_all(claim)
                 if last is Found.FULL:
                     return
                 self._empty_wakes = self._empty_wakes + 1 if rung and not took else 0
                 if rung or took or time.monotonic() >= due_at:
+                    due_in = self._due_in(queues)
                     break
+
+    def _due_in(self, queues: Queues) -> float:
+        """Seconds until something is to be claimed; infinite for nothing."""
+        names = queues()
+        if not names:
+            return 0.0  # there is no room any more, as a claim will say
+        due_in = self._ask(lambda signals: signals.next_due(names))
+        return float("inf") if due_in is None else due_in.total_seconds()
 
     def _spread(self) -> None:
         """Come a little later, the more often others were quicker: many may wake for one job."""

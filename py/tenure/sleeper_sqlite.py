@@ -84,7 +84,10 @@ class SqliteSleeper:
                 due_at = time.monotonic() + self._due_in(queues)
 
     def _due_in(self, queues: Queues) -> float:
-        due_in = self._next_due(queues())
+        names = queues()
+        if not names:
+            return 0.0  # there is no room any more, as a claim will say
+        due_in = self._next_due(names)
         return float("inf") if due_in is None else due_in.total_seconds()
 
     def wake(self) -> None:

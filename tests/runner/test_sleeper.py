@@ -95,8 +95,8 @@ class Sleeping:
             listen, ["mine"], poll_floor=LONG, on_cancel=self.cancelled.append
         )
 
-    def sleep(self) -> Future[None]:
-        return self._pool.submit(self.sleeper.sleep, self.database.claim, lambda: ["mine"])
+    def sleep(self, queues: Sequence[str] = ("mine",)) -> Future[None]:
+        return self._pool.submit(self.sleeper.sleep, self.database.claim, lambda: queues)
 
 
 @pytest.fixture
@@ -159,6 +159,37 @@ def test_it_asks_for_the_next_due_time_after_each_notification_also_one_for_no_j
     eventually(lambda: database.steps.count("due") == 2, "it asked again")
 
     assert database.steps[3:] == ["due", "claim", "due"]
+
+
+def test_one_that_was_woken_in_vain_looks_the_next_time_before_it_claims(
+    database: Database, sleeping: Sleeping
+) -> None:
+    """A claim writes, and of a crowd that wakes for one job all but one would do so in vain."""
+
+    def woken(*steps: str) -> None:
+        database.steps.clear()
+        sleeping.heard("q1")
+        eventually(lambda: len(database.steps) >= len(steps), "it had looked")
+        assert tuple(database.steps) == steps
+
+    sleeping.sleep()
+    eventually(lambda: "due" in database.steps, "it slept")
+
+    woken("claim", "due")
+    woken("due")
+    woken("due")
+    database.due_in = [timedelta(0)]
+    database.found = [Found.SOME]
+    woken("due", "claim", "claim", "due")
+    woken("claim", "due")
+
+
+def test_a_runner_without_room_asks_for_no_due_time(database: Database, sleeping: Sleeping) -> None:
+    database.found = [Found.NOTHING, Found.FULL]
+
+    sleeping.sleep(queues=()).result(PATIENCE)
+
+    assert database.steps == ["begin", "settled", "claim", "claim", "end"]
 
 
 def test_a_due_job_that_could_not_be_claimed_is_tried_again_without_a_notification(
