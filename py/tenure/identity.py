@@ -18,4 +18,4 @@ def new_worker_id() -> str:
     """
     host = "".join(c if c.isascii() and c.isprintable() else "?" for c in socket.gethostname())
     host = host.strip()[:_HOST_CHARACTERS] or "localhost"
-    return f"{host}:{os.getpid()}:{secrets.token_hex(12)}"
+    return f"{host}:{os.getpid()}:{secrets.token_urlsafe(12)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from tenure.backing import backing_of
@@ -58,7 +59,7 @@ class Producer:
     def _commit(self, job: NewJob) -> Enqueued:
         woken = False
         with self.planes.lent() as plane:
-            if self._waker.yields():
+            if _is_soon(job) and self._waker.yields():
                 added, woken = plane.enqueue_and_wake(job)
             else:
                 added = plane.enqueue(**job._asdict(), notify=False)
@@ -77,10 +78,15 @@ class Producer:
         woken = {
             job.queue
             for job, answer in zip(jobs, added, strict=True)
-            if answer.created and (job.delay is None or job.delay <= POLL_FLOOR)
+            if answer.created and _is_soon(job)
         }
         if woken:
             self._waker.note(woken)
+
+
+def _is_soon(job: NewJob) -> bool:
+    """Whether a sleeper needs to know of it: what is due later it finds at its poll floor."""
+    return not (isinstance(job.delay, timedelta) and job.delay > POLL_FLOOR)
 
 
 def _reading(planes: Planes) -> Callable[[Sequence[int]], list[JobResult]]:

@@ -7,14 +7,14 @@ import time
 SHORTEST, LONGEST = 0.001, 0.1
 """Seconds."""
 
-SHARE = 1 / 32
+SHARE = 1 / 64
 """Of the time for which nothing happened: what comes is found that much later."""
 
 
 class Pace:
     """Pauses between looks that grow with the time for which nothing happened.
 
-    So a file in use is looked at a thousand times a second, one that was quiet for a second 32
+    So a file in use is looked at a thousand times a second, one that was quiet for a second 64
     times, and an idle one 10 times.
     """
 

@@ -54,7 +54,7 @@ def whole_milliseconds(stored: int) -> int:
 LEASED = """id, token, worker_id, lease_expires_at, queue, kind, payload, priority, attempt,
           max_attempts, timeout, buffered, solo, progress, meta, created_at, last_error,
           next_attempt_at"""
-"""What `lease_of` reads of a row, in its order."""
+"""The columns of a `JobLease` in its order, and what a claim is sorted by besides."""
 
 
 def lease_of(row: sqlite3.Row) -> JobLease:
@@ -64,47 +64,16 @@ def lease_of(row: sqlite3.Row) -> JobLease:
 
 def leases_of(rows: Sequence[sqlite3.Row]) -> list[JobLease]:
     """The leases that a claim wrote; their payloads are decoded together."""
-    leases = []
-    for row, payload in zip(rows, loads_all([row["payload"] for row in rows]), strict=True):
-        (
-            job_id,
-            token,
-            worker_id,
-            lease_expires_at,
-            queue,
-            kind,
-            _,
-            priority,
-            attempt,
-            max_attempts,
-            timeout,
-            buffered,
-            solo,
-            progress,
-            meta,
-            created_at,
-            last_error,
-            _,
-        ) = row
-        leases.append(
-            JobLease(
-                job_id,
-                token,
-                worker_id,
-                moment(lease_expires_at),
-                queue,
-                kind,
-                payload,
-                priority,
-                attempt,
-                max_attempts,
-                duration(timeout),
-                bool(buffered),
-                bool(solo),
-                loads(progress),
-                loads(meta),
-                moment(created_at),
-                last_error,
-            )
+    return [
+        JobLease._make(row[:-1])._replace(
+            lease_expires_at=moment(row["lease_expires_at"]),
+            payload=payload,
+            timeout=duration(row["timeout"]),
+            buffered=bool(row["buffered"]),
+            solo=bool(row["solo"]),
+            progress=loads(row["progress"]),
+            meta=loads(row["meta"]),
+            created_at=moment(row["created_at"]),
         )
-    return leases
+        for row, payload in zip(rows, loads_all([row["payload"] for row in rows]), strict=True)
+    ]

@@ -90,11 +90,22 @@ def cpu(pid: int) -> float:
 
     Of children that ended only those count that it waited for, as a postmaster does.
     """
-    used = 0.0
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        used = sum(int(field) for field in fields[11:15]) / TICKS
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            children = (task / "children").read_text().split()
-            used += sum(cpu(int(child)) for child in children)
-    return used
+    try:
+        while True:
+            own, waited_for = _times(pid)
+            used = own + waited_for
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                children = (task / "children").read_text().split()
+                used += sum(cpu(int(child)) for child in children)
+            # A child that was waited for in between is in neither sum.
+            if _times(pid)[1] == waited_for:
+                return used
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+
+
+def _times(pid: int) -> tuple[float, float]:
+    """Seconds of a process, and of the children that it has waited for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system, children_user, children_system = (int(field) / TICKS for field in fields[11:15])
+    return user + system, children_user + children_system

@@ -32,12 +32,11 @@ def test_a_job_that_is_worked_off_is_three_more_entries_of_indexes(
 
     assert worked.index_entries <= 3 * A_LITTLE_MORE
     assert worked.records["Heap/DELETE"] == pytest.approx(1, abs=0.01)
-    assert worked.bytes <= 870 * A_LITTLE_MORE
+    assert worked.bytes <= 780 * A_LITTLE_MORE
 
 
-def test_a_row_is_locked_for_its_claim_its_update_and_its_end(
-    written: tuple[Written, Written],
-) -> None:
+def test_a_row_is_locked_for_its_claim_and_for_its_end(written: tuple[Written, Written]) -> None:
+    """A third lock is that of an update which finds no room on its page."""
     _, worked = written
 
-    assert worked.row_locks <= 3
+    assert worked.row_locks <= 2 * A_LITTLE_MORE

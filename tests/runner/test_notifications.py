@@ -77,6 +77,10 @@ def test_an_enqueue_wakes_with_its_own_commit_unless_another_is_about_to(
         assert app.producer._waker._thread is None
 
         time.sleep(2 * EVERY)
+        app.enqueue("work", delay=2 * POLL_FLOOR)
+        sleeper.execute("select")
+        assert not list(sleeper.notifies(timeout=0))
+
         with other.transaction():
             other.execute("select tenure.try_wake('{default}')")
             app.enqueue("work")

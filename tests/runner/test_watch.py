@@ -168,15 +168,15 @@ def test_a_file_is_read_when_somebody_has_committed(monkeypatch: pytest.MonkeyPa
 
     assert watch.look({1}).at_all
     pauses = []
-    while now[0] < 104.0:
+    while now[0] < 108.0:
         look = watch.look({1})
         assert not look.at_all
         pauses.append(look.within)
         now[0] += look.within
     assert pauses == sorted(pauses)
     assert pauses[-1] == 0.1
-    # What comes is found a thirty-second later than the time that it was waited for.
-    assert len(pauses) < 200
+    # What comes is found a sixty-fourth later than the time that it was waited for.
+    assert len(pauses) < 400
 
     version = 2
     assert watch.look({1}) == Look(at_all=True, within=0.001)
