@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from enum import Enum
 from typing import Protocol, TypeAlias
 
@@ -47,6 +48,17 @@ class Sleeper(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def seconds_until_due(
+    queues: Queues, next_due: Callable[[Sequence[str]], timedelta | None]
+) -> float:
+    """How long until a claim may find something; infinite while nothing waits."""
+    names = queues()
+    if not names:
+        return 0.0  # there is no room any more, as a claim will say
+    due_in = next_due(names)
+    return float("inf") if due_in is None else due_in.total_seconds()
 
 
 class Bell:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from tenure.link import BROKEN
 from tenure.postgres_signals import PostgresSignals
-from tenure.sleeper import Bell, Claim, Found, Queues
+from tenure.sleeper import Bell, Claim, Found, Queues, seconds_until_due
 
 logger = logging.getLogger(__name__)
 
@@ -163,12 +163,9 @@ class PostgresSleeper:
                     break
 
     def _due_in(self, queues: Queues) -> float:
-        """Seconds until something is to be claimed; infinite for nothing."""
-        names = queues()
-        if not names:
-            return 0.0  # there is no room any more, as a claim will say
-        due_in = self._ask(lambda signals: signals.next_due(names))
-        return float("inf") if due_in is None else due_in.total_seconds()
+        return seconds_until_due(
+            queues, lambda names: self._ask(lambda signals: signals.next_due(names))
+        )
 
     def _spread(self) -> None:
         """Come a little later, the more often others were quicker: many may wake for one job."""

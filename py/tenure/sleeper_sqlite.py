@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from tenure.sleeper import Bell, Claim, Found, Queues
+from tenure.sleeper import Bell, Claim, Found, Queues, seconds_until_due
 from tenure.sqlite_pace import Pace
 
 _bells: defaultdict[Path, weakref.WeakSet[Bell]] = defaultdict(weakref.WeakSet)
@@ -61,7 +61,7 @@ class SqliteSleeper:
             if found is Found.SOME:
                 skipped = 0
                 continue
-            due_in = self._due_in(queues)
+            due_in = seconds_until_due(queues, self._next_due)
             if due_in > 0:
                 skipped = 0
                 self._wait(version, due_in, queues)
@@ -81,14 +81,7 @@ class SqliteSleeper:
             seen = self._data_version()
             if seen != version:
                 version = seen
-                due_at = time.monotonic() + self._due_in(queues)
-
-    def _due_in(self, queues: Queues) -> float:
-        names = queues()
-        if not names:
-            return 0.0  # there is no room any more, as a claim will say
-        due_in = self._next_due(names)
-        return float("inf") if due_in is None else due_in.total_seconds()
+                due_at = time.monotonic() + seconds_until_due(queues, self._next_due)
 
     def wake(self) -> None:
         self._bell.ring()

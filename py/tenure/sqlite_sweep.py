@@ -10,7 +10,7 @@ from typing import Any
 from tenure import sqlite_file
 from tenure.sqlite_history import note_attempt, note_end
 from tenure.sqlite_lease import lapsed
-from tenure.sqlite_settle import backoff, given_back
+from tenure.sqlite_settle import LEAVE, backoff, given_back
 from tenure.sqlite_transaction import Database, Transaction
 from tenure.sqlite_values import optional_moment, whole_milliseconds
 from tenure.values import JobStatus, LapsedLease, Swept
@@ -39,11 +39,6 @@ update tenure_job
        worker_id = null,
        claimed_at = null,
        lease_expires_at = null
- where id = :job_id
-"""
-
-DELETE = """
-delete from tenure_job
  where id = :job_id
 """
 
@@ -120,7 +115,7 @@ def _end(
     how: str,
     error: str | None = None,
 ) -> Swept:
-    t.all(DELETE, job_id=job["id"])
+    t.all(LEAVE, job_id=job["id"])
     note_attempt(t, job["id"], lease, verb="sweep", outcome=how)
     note_end(t, job, status, worker_id=worker_id, last_error=error or job["last_error"])
     return _swept(lease, how, status)
